@@ -17,7 +17,7 @@ from typing import Any
 
 import bench  # noqa: F401  (what is run is the checkout)
 from tacit.errors import WireError
-from tacit.protocol.messages.letter import read
+from tacit.protocol.messages.signed_message import read
 
 DIE, ARRIVED = "die", "arrived.jsonl"
 FIRST_SITE_POINTS = ("before opened", "after opened", "before begun", "after begun")
@@ -59,27 +59,27 @@ def _site(folder: Path) -> None:
     from tacit.privacy.policy import SiteLedger
 
     _mortal(folder, OwnerSite, "_opened", "opened")
-    _mortal(folder, Participation, "begun", "begun")
+    _mortal(folder, Participation, "begin", "begun")
     _mortal(folder, SiteLedger, "reserve", "reserved")
     _mortal(folder, SiteLedger, "store", "stored")
     _mortal(folder, Node, "_push_response", "sent")
 
 
 def _deploy(folder: Path) -> None:
-    from tacit.deployment.server.mail import Mail
+    from tacit.deployment.server.messenger import Messenger
     from tacit.deployment.transport.server.channel import FlowerChannel
     from tacit.runs import checkpoint
 
     collect = FlowerChannel.collect
 
-    def collected(post: FlowerChannel) -> list[tuple[str, bytes | None]]:
-        found = collect(post)
+    def collected(transport: FlowerChannel) -> list[tuple[str, bytes | None]]:
+        found = collect(transport)
         for _, data in found:
             _write_down(folder / ARRIVED, data)
         return found
 
     FlowerChannel.collect = collected  # type: ignore[method-assign]
-    _mortal(folder, Mail, "ask", "asked")
+    _mortal(folder, Messenger, "ask", "asked")
     _mortal(folder, FlowerChannel, "send", "mailed")
     _mortal(folder, FlowerChannel, "collect", "collected")
     _mortal(folder, checkpoint, "write", "checkpoint")
@@ -87,10 +87,10 @@ def _deploy(folder: Path) -> None:
 
 def _write_down(path: Path, data: bytes | None) -> None:
     try:
-        letter = read(data or b"")
+        message = read(data or b"")
     except WireError:
         return
-    one = letter.subject
+    one = message.subject
     facts = {
         "site": one.site,
         "run": one.run,
@@ -98,7 +98,7 @@ def _write_down(path: Path, data: bytes | None) -> None:
         "round_no": one.round_no,
         "exchange": one.exchange,
         "status": one.status,
-        "answer": letter.digest.hex(),
+        "answer": message.digest.hex(),
     }
     with path.open("a") as file:
         file.write(json.dumps(facts) + "\n")

@@ -49,7 +49,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def charge(folder: Path, round_no: int) -> None:
     owner = load_owner(folder)
-    with closing(owner.book(owner.allowed(), Plan())) as book:
+    with closing(owner.open_ledger(owner.require_policy(), Plan())) as book:
         assert book.reserve("run", round_no, "train", [PERSON], (CLAIM,)) == {}
 
 

@@ -30,7 +30,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def silent(text: str) -> bool:
-    return not any(letter in text for letter in "\x1b\x07\x9b\x7f\r\u202e")
+    return not any(reply in text for reply in "\x1b\x07\x9b\x7f\r\u202e")
 
 
 def test_column_names_reach_the_terminal_written_out(capsys: Capture) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import tacit
 from tacit import codecs, plan, simulation
-from tacit.deployment.asked import asked_of
+from tacit.deployment.plan_requirements import compute_requirements
 from tacit.errors import PlanError, RunError
 from tacit.plan import find_own_parts
 from tacit.runs.record import Round
@@ -153,15 +153,15 @@ def test_a_folder_s_codec_runs_only_if_it_is_allowed(code: Path) -> None:
 def test_an_owner_is_asked_for_the_code_and_what_it_claims(code: Path) -> None:
     ran = mark(code)
     settings = plan.load(Path("plan.toml"))
-    unread = asked_of(settings)
+    unread = compute_requirements(settings)
     assert not ran.exists()
     assert unread.epsilon_per_run is None
     assert unread.trusts_server, "what is not known is taken to rest on the server"
     assert [one.path for one in unread.user_code] == ["coin:coin"]
-    read = asked_of(settings, parameters=100, allow_code=True)
+    read = compute_requirements(settings, parameters=100, allow_code=True)
     assert ran.exists()
     assert not read.trusts_server
     forget(code)
     trusting = CODE.replace('rests_on="nobody"', 'rests_on="server"')
     (code / "coin.py").write_text(trusting)
-    assert asked_of(settings, parameters=100, allow_code=True).trusts_server
+    assert compute_requirements(settings, parameters=100, allow_code=True).trusts_server

@@ -6,11 +6,11 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit.deployment.bodies import Member, Opened, SeenRows, Terms
+from tacit.deployment.bodies import Member, OfferResponse, StatisticsBody, Terms
 from tacit.plan import Plan, parse
 
 SITES = ("a", "b", "c")
-SEEN = SeenRows(classes=["no", "yes"], ranges={}, categories={})
+SEEN = StatisticsBody(classes=["no", "yes"], ranges={}, categories={})
 PLAN: dict[str, Any] = {
     "data": {
         "source": "visits.csv",
@@ -67,9 +67,9 @@ def terms_of(**changes: Any) -> Terms:
     return Terms(**{**given, **changes})
 
 
-def opened_by(site: str, **changes: Any) -> Opened:
+def opened_by(site: str, **changes: Any) -> OfferResponse:
     given: dict[str, Any] = {
         "clients": 10, "rows": 100, "test_rows": 20, "largest_weight": 7, "seen": SEEN, "nonce": nonce(site),
         "helper_key": helper_key(site), "measures": "noisy",
     }  # fmt: skip
-    return Opened(**{**given, **changes})
+    return OfferResponse(**{**given, **changes})

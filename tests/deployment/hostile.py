@@ -13,20 +13,20 @@ from tacit import plan
 from tacit.column_statistics.statistics import merge_statistics
 from tacit.deployment import bodies
 from tacit.deployment.bodies import (
-    Answers,
-    Begin,
-    Begun,
-    Measured,
+    BeginRequest,
+    BeginResponse,
+    MeasureResponse,
     Member,
     Offer,
-    Opened,
-    Question,
-    SeenRows,
+    OfferResponse,
+    SiteRequest,
+    SiteResponse,
+    StatisticsBody,
     Terms,
 )
 from tacit.deployment.site.owner_site import OwnerSite
 from tacit.protocol import messages
-from tacit.protocol.messages.letter import Letter, Subject, read, write
+from tacit.protocol.messages.signed_message import MessageSubject, SignedMessage, read, write
 
 Body = TypeVar("Body", bound=msgspec.Struct)
 
@@ -42,21 +42,21 @@ class HostileServer:
 
     def send(
         self, kind: str, exchange: str, body: bytes, round_no: int = 0, **changes: Any
-    ) -> Letter:
+    ) -> SignedMessage:
         given = {
             "kind": kind, "run": self.run, "plan": hashlib.sha256(self.text.encode()).digest(), "site": self.site.owner.name,
             "round_no": round_no, "exchange": exchange, "nonce": os.urandom(16), **changes,
         }  # fmt: skip
-        reply = read(self.site.handle(write(Subject(**given), body)))
+        reply = read(self.site.handle(write(MessageSubject(**given), body)))
         self.status, self.rule = reply.subject.status, reply.subject.rule
         return reply
 
-    def open(self, text: str | None = None, **changes: Any) -> Opened | None:
+    def open(self, text: str | None = None, **changes: Any) -> OfferResponse | None:
         offer = bodies.pack(Offer(plan=text or self.text, measures=self.measures))
-        return self._body(self.send("open", "open", offer, **changes), Opened)
+        return self._body(self.send("open", "open", offer, **changes), OfferResponse)
 
-    def begin(self, opened: Opened, **changes: Any) -> Begun | None:
-        seen = SeenRows.of(merge_statistics([opened.seen.statistics()]))
+    def begin(self, opened: OfferResponse, **changes: Any) -> BeginResponse | None:
+        seen = StatisticsBody.of(merge_statistics([opened.seen.statistics()]))
         one = {"clients": opened.clients, "rows": opened.rows, "test_rows": opened.test_rows}
         members = [
             Member(site=self.site.owner.name, first=0, nonce=opened.nonce, **one),
@@ -71,7 +71,8 @@ class HostileServer:
         }
         self.terms = Terms(**{**given, **changes})
         begun = self._body(
-            self.send("begin", "begin", bodies.pack(Begin(terms=bodies.pack(self.terms)))), Begun
+            self.send("begin", "begin", bodies.pack(BeginRequest(terms=bodies.pack(self.terms)))),
+            BeginResponse,
         )
         self.dim = begun.dim if begun else self.dim
         return begun
@@ -89,37 +90,40 @@ class HostileServer:
         to: Any = None,
         exchange: str = "train",
         **changes: Any,
-    ) -> Answers | None:
+    ) -> SiteResponse | None:
         assert self.terms is not None
         names = np.arange(self.terms.members[0].clients) if to is None else np.array(to)
         question = self.question(model, round_no, names.astype("<i8").tobytes(), 2 * len(names))
         return self._body(
-            self.send("ask", exchange, bodies.pack(question), round_no, **changes), Answers
+            self.send("ask", exchange, bodies.pack(question), round_no, **changes), SiteResponse
         )
 
     def measure(
         self, model: Any = 0.0, round_no: int = 1, exchange: str = "measure", **changes: Any
-    ) -> Measured | None:
+    ) -> MeasureResponse | None:
         """Ask for the model after a round, which is the one the next round begins with."""
         question = self.question(model, round_no + 1)
         return self._body(
-            self.send("measure", exchange, bodies.pack(question), round_no, **changes), Measured
+            self.send("measure", exchange, bodies.pack(question), round_no, **changes),
+            MeasureResponse,
         )
 
-    def question(self, model: Any, round_no: int, to: bytes = b"", everyone: int = 0) -> Question:
+    def question(
+        self, model: Any, round_no: int, to: bytes = b"", everyone: int = 0
+    ) -> SiteRequest:
         assert self.terms is not None
         vector = np.broadcast_to(np.asarray(model, np.float32), (self.dim,)).copy()
         head, payload = messages.frame(
             messages.Header(self.terms.run, round_no, 0, "model", self.dim, 0, vector.nbytes),
             vector.view(np.uint8),
         )
-        return Question(to=to, everyone=everyone, head=bytes(head), payload=bytes(payload))
+        return SiteRequest(to=to, everyone=everyone, head=bytes(head), payload=bytes(payload))
 
-    def _body(self, reply: Letter, kind: type[Body]) -> Body | None:
+    def _body(self, reply: SignedMessage, kind: type[Body]) -> Body | None:
         return bodies.unpack(reply.body, kind) if reply.subject.status == "ok" else None
 
 
-def payloads(answers: Answers) -> dict[int, bytes]:
+def payloads(answers: SiteResponse) -> dict[int, bytes]:
     """Return what each client sent."""
     return {
         messages.parse(head, memoryview(body)).header.sender: body for head, body in answers.frames

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit import plan, simulation
 from tacit.cli.federation.rehearse import POLICY_OF_A_REHEARSAL as GENEROUS
 from tacit.deployment.server.job import Sites, deploy
-from tacit.deployment.server.mail import Manner
+from tacit.deployment.server.messenger import RequestSettings
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.owner_site import OwnerSite
 from tacit.privacy.policy import PrivacyUnit, SiteLedger
@@ -34,9 +34,9 @@ class LocalPost:
     def online(self) -> dict[str, bool]:
         return dict.fromkeys(self.sites, True)
 
-    def send(self, site: str, letter: bytes) -> str:
+    def send(self, site: str, message: bytes) -> str:
         self.count += 1
-        self.replies.append((str(self.count), self.spoil(site, self.sites[site].handle(letter))))
+        self.replies.append((str(self.count), self.spoil(site, self.sites[site].handle(message))))
         return str(self.count)
 
     def collect(self) -> list[tuple[str, bytes | None]]:
@@ -71,7 +71,7 @@ def owner(name: str, source: Path, folder: Path, policy: str = GENEROUS, **more:
         "name": name, "source": str(source), "folder": folder, "secret": name.encode(),
         "key": ec.derive_private_key(int.from_bytes(hashlib.sha256(name.encode()).digest(), "big") >> 8, ec.SECP384R1()),
         "signs_with": signs[name], "policy": lambda: parse_policy(policy) if policy else None,
-        "book": lambda allowed, job: SiteLedger(folder / "ledger.sqlite", limits=allowed.limits, delta=job.delta),
+        "open_ledger": lambda allowed, job: SiteLedger(folder / "ledger.sqlite", limits=allowed.limits, delta=job.delta),
         "unit": unit_of(source),
         "peers": lambda: {site: key.public_key().public_bytes_raw() for site, key in signs.items()},
     }  # fmt: skip
@@ -96,12 +96,14 @@ def rehearsed(job: plan.Plan, folder: Path) -> tuple[str, str]:
     return model_of(one), model_of(place)
 
 
-def sites_of(owners: list[Owner], **manner: Any) -> Sites:
-    post = LocalPost({one.name: OwnerSite(one) for one in owners})
+def sites_of(owners: list[Owner], **settings: Any) -> Sites:
+    transport = LocalPost({one.name: OwnerSite(one) for one in owners})
     return Sites(
-        post=post,
+        transport=transport,
         keys={one.name: one.key.public_key() for one in owners},
-        manner=Manner(**{"least_sites": len(owners), "deadline": 5, "look": 0.0, **manner}),
+        settings=RequestSettings(
+            **{"min_sites": len(owners), "deadline": 5, "poll_interval": 0.0, **settings}
+        ),
     )
 
 

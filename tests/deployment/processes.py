@@ -11,9 +11,9 @@ from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
 from tacit import plan as plans
 from tacit.deployment.server.job import Sites, deploy
-from tacit.deployment.server.mail import Manner
+from tacit.deployment.server.messenger import RequestSettings
 from tacit.deployment.site.owner_site import OwnerSite
-from tacit.protocol.messages import letter as letters
+from tacit.protocol.messages import signed_message
 from tests.deployment.local_post import owner
 
 
@@ -26,10 +26,10 @@ class PipePost:
     def online(self) -> dict[str, bool]:
         return {site: site not in self.waiting.values() for site in self.lines}
 
-    def send(self, site: str, letter: bytes) -> str:
+    def send(self, site: str, message: bytes) -> str:
         self.count += 1
         self.waiting[str(self.count)] = site
-        self.lines[site].send_bytes(letter)
+        self.lines[site].send_bytes(message)
         return str(self.count)
 
     def collect(self) -> list[tuple[str, bytes | None]]:
@@ -48,9 +48,9 @@ def serve(
     """Run a plan between sites, then wait until the parent has looked around."""
     known: dict[str, Any] = {site: load_ssh_public_key(key) for site, key in keys.items()}
     sites = Sites(
-        post=PipePost(lines),
+        transport=PipePost(lines),
         keys=known,
-        manner=Manner(least_sites=len(keys), deadline=120, look=0.0),
+        settings=RequestSettings(min_sites=len(keys), deadline=120, poll_interval=0.0),
     )
     place = deploy(plans.parse(tomllib.loads(text)), sites, Path(folder))
     parent.send(str(place))
@@ -65,6 +65,6 @@ def join(line: Connection, name: str, rows: str, folder: str, agreed: str) -> No
             data = line.recv_bytes()
         except EOFError:
             return
-        if letters.read(data).subject.kind == "end":
+        if signed_message.read(data).subject.kind == "end":
             kept += list(site._runs.values())
         line.send_bytes(site.handle(data))

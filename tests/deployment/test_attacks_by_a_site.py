@@ -17,15 +17,21 @@ from tacit.assembly.negotiated import read_negotiated
 from tacit.codecs.hashcomb import build_quantiser
 from tacit.codecs.sums.tokens import TokenTally
 from tacit.deployment import bodies
-from tacit.deployment.bodies import Answers, Measured, Opened, Question, SeenRows
-from tacit.deployment.server.alike import check_alike
+from tacit.deployment.bodies import (
+    MeasureResponse,
+    OfferResponse,
+    SiteRequest,
+    SiteResponse,
+    StatisticsBody,
+)
+from tacit.deployment.server.compare_sites import check_sites_agree
 from tacit.deployment.site.owner_site import OwnerSite
 from tacit.errors import RunError
 from tacit.negotiation import NegotiationTerms, save
 from tacit.negotiation.result import bind_result
 from tacit.printable import is_plain_name
 from tacit.protocol import messages
-from tacit.protocol.messages import letter as letters
+from tacit.protocol.messages import signed_message
 from tacit.randomness import PublicDraws
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
@@ -35,21 +41,21 @@ from tests.deployment.test_malicious import Attack
 from tests.deployment.test_measures import Hospital, job, write_patients
 from tests.deployment.test_new_attacks import Deployed, refused_in
 
-Change = Callable[[letters.Letter, Attack], bytes]
+Change = Callable[[signed_message.SignedMessage, Attack], bytes]
 NAMES = ["\x1b[2Jup", "up\n", "\u202epu", "up\u200b", "up ", "", "\x00", "up\u2028"]
 
 
-def opened_with(change: Callable[[Opened], Opened]) -> Change:
-    return lambda letter, attack: attack.signed(
-        letter, bodies.pack(change(bodies.unpack(letter.body, Opened)))
+def opened_with(change: Callable[[OfferResponse], OfferResponse]) -> Change:
+    return lambda message, attack: attack.signed(
+        message, bodies.pack(change(bodies.unpack(message.body, OfferResponse)))
     )
 
 
 def with_class(name: str) -> Change:
-    def change(letter: letters.Letter, attack: Attack) -> bytes:
-        tree: dict[str, Any] = msgspec.msgpack.decode(letter.body)
+    def change(message: signed_message.SignedMessage, attack: Attack) -> bytes:
+        tree: dict[str, Any] = msgspec.msgpack.decode(message.body)
         tree["seen"]["classes"].append(name)
-        return attack.signed(letter, msgspec.msgpack.encode(tree))
+        return attack.signed(message, msgspec.msgpack.encode(tree))
 
     return change
 
@@ -134,9 +140,9 @@ def test_a_site_that_claims_too_many_clients_is_named(tmp_path) -> None:
 def test_a_site_whose_names_of_clients_are_none_is_named_before_round_one(tmp_path) -> None:
     """Before, three bytes in place of the names of clients ended the run, without a word on which site it was."""
 
-    def change(letter: letters.Letter, attack: Attack) -> bytes:
-        tree: dict[str, Any] = msgspec.msgpack.decode(letter.body)
-        return attack.signed(letter, msgspec.msgpack.encode({**tree, "with_rows": b"123"}))
+    def change(message: signed_message.SignedMessage, attack: Attack) -> bytes:
+        tree: dict[str, Any] = msgspec.msgpack.decode(message.body)
+        return attack.signed(message, msgspec.msgpack.encode({**tree, "with_rows": b"123"}))
 
     with pytest.raises(RunError, match=r"cannot begin \(b: .*names of clients have 8 bytes each"):
         Deployed(tmp_path).run("begin", change)
@@ -145,8 +151,8 @@ def test_a_site_whose_names_of_clients_are_none_is_named_before_round_one(tmp_pa
 def test_a_letter_full_of_messages_is_one_line_of_the_record(tmp_path) -> None:
     """Before, 300,000 empty messages in one letter were 300,000 lines of the record, and a minute of the server's time."""
     network = Deployed(tmp_path)
-    flood = bodies.pack(Answers(frames=[(b"", b"")] * 20_000))
-    place = network.run("ask", lambda letter, attack: attack.signed(letter, flood))
+    flood = bodies.pack(SiteResponse(frames=[(b"", b"")] * 20_000))
+    place = network.run("ask", lambda message, attack: attack.signed(message, flood))
     assert len(refused_in(place)) == 8
     assert "it sent 20,000 messages, of which 7 are read" in refused_in(place)[0]
 
@@ -183,15 +189,15 @@ def test_the_digest_of_a_model_confirms_no_guess(tmp_path) -> None:
             ),
             payload,
         )
-        return bodies.pack(Question(to=to, everyone=80, head=bytes(head), payload=bytes(body)))
+        return bodies.pack(SiteRequest(to=to, everyone=80, head=bytes(head), payload=bytes(body)))
 
     answers = bodies.unpack(
-        server.send("ask", "train", asked(np.zeros(0, np.uint8), 1, 0), 1).body, Answers
+        server.send("ask", "train", asked(np.zeros(0, np.uint8), 1, 0), 1).body, SiteResponse
     )
     alone = TokenTally(server.dim, 1 << levels)
     alone.add(np.frombuffer(answers.frames[7][1], np.uint8), 1, PublicDraws(b"p" * 32))
     measured = bodies.unpack(
-        server.send("measure", "measure", asked(alone.pack(), 2, 1), 1).body, Measured
+        server.send("measure", "measure", asked(alone.pack(), 2, 1), 1).body, MeasureResponse
     )
     settings, at_finest = read_negotiated(plan), np.full(2, levels, np.uint8)
     assert settings is not None
@@ -233,12 +239,12 @@ def test_a_site_that_says_other_things_of_its_rows_is_named(tmp_path, case) -> N
 
 def test_where_as_many_sites_say_one_thing_as_another_all_are_named() -> None:
     seen = {
-        site: SeenRows(classes=["x"], ranges={}, categories={}, pixels=size)
+        site: StatisticsBody(classes=["x"], ranges={}, categories={}, pixels=size)
         for site, size in (("a", 784), ("b", 3072))
     }
     with pytest.raises(
         RunError,
         match="site 'a' has pictures of 784 values; site 'b' has pictures of 3,072 values; scale",
     ):
-        check_alike("job", seen)
-    check_alike("job", {"a": seen["a"], "b": seen["a"]})
+        check_sites_agree("job", seen)
+    check_sites_agree("job", {"a": seen["a"], "b": seen["a"]})

@@ -9,8 +9,8 @@ import pytest
 
 from tacit import codecs
 from tacit.codecs.contract import Extent
-from tacit.deployment.bodies import Member, SeenRows, Terms
-from tacit.deployment.site.terms_checks import Sums, own_noise_share
+from tacit.deployment.bodies import Member, StatisticsBody, Terms
+from tacit.deployment.site.terms_checks import AggregationFacts, own_noise_share
 from tests.deployment.local_post import GENEROUS
 from tests.deployment.test_secure_aggregation_attacks import (
     DP_SUM,
@@ -64,7 +64,7 @@ def test_the_log_says_how_much_of_the_noise_is_ones_own(tmp_path) -> None:
 
 
 def terms_of(own: int, others: int) -> Terms:
-    seen = SeenRows(classes=["no", "yes"], ranges={}, categories={})
+    seen = StatisticsBody(classes=["no", "yes"], ranges={}, categories={})
     one: dict[str, Any] = {"rows": 1, "test_rows": 0, "nonce": bytes(32)}
     members = [
         Member(site="a", first=0, clients=own, **one),
@@ -87,7 +87,9 @@ def test_the_server_names_the_set_with_the_fewest_of_a_sites_clients(
     own, others, least, share
 ) -> None:
     """A share of all clients is not enough: with `codec.reporters` or a cohort the server leaves this site's other clients out."""
-    assert own_noise_share(terms_of(own, others), Sums(least, True), "a") == pytest.approx(share)
+    assert own_noise_share(
+        terms_of(own, others), AggregationFacts(least, True), "a"
+    ) == pytest.approx(share)
 
 
 @pytest.mark.parametrize("settings", [ONEBIT, SKELLAM])

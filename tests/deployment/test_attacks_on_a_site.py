@@ -14,7 +14,7 @@ import pytest
 from tacit import plan as plans
 from tacit.deployment.server.job import DEPLOYMENT, prepare
 from tacit.deployment.site.owner_site import OwnerSite
-from tacit.deployment.site.site_rows import read_rows
+from tacit.deployment.site.rows.site_rows import read_rows
 from tacit.privacy.policy import parse_policy
 from tacit.randomness import Draws
 from tests.deployment.hostile import HostileServer

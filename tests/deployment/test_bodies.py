@@ -11,14 +11,14 @@ from tacit.column_statistics.statistics import ColumnStatistics
 from tacit.deployment import bodies
 from tacit.deployment.bodies import (
     MAX_CLIENTS,
-    Begin,
+    BeginRequest,
     Offer,
-    Question,
     RecordHead,
-    SeenRows,
+    SiteRequest,
+    StatisticsBody,
     Terms,
-    names_in,
     pack,
+    read_names,
     unpack,
 )
 from tacit.errors import WireError
@@ -37,12 +37,12 @@ def test_what_features_must_know() -> None:
         classes=("no", "yes"), ranges={"age": (0.0, 120.0)}, categories={"ward": ("a", "b")}, pixels=64, missing=("age",),
         formats={"age": NumberFormat(comma=True), "pay": NumberFormat(unclear=True)},
     )  # fmt: skip
-    sent = SeenRows.of(seen)
-    assert sent == SeenRows(
+    sent = StatisticsBody.of(seen)
+    assert sent == StatisticsBody(
         classes=["no", "yes"], ranges={"age": (0.0, 120.0)}, categories={"ward": ["a", "b"]}, pixels=64, missing=["age"],
         formats={"age": (True, False), "pay": (False, True)},
     )  # fmt: skip
-    assert unpack(pack(sent), SeenRows).statistics() == seen
+    assert unpack(pack(sent), StatisticsBody).statistics() == seen
 
 
 @pytest.mark.parametrize(
@@ -51,15 +51,15 @@ def test_what_features_must_know() -> None:
 def test_ranges_are_finite_and_in_order(ends: tuple[float, float]) -> None:
     sentence = f"the range of column 'age' must be finite and in order, got {ends[0]} to {ends[1]}"
     with pytest.raises(ValueError, match="must be finite") as error:
-        SeenRows(classes=[], ranges={"age": ends}, categories={})
+        StatisticsBody(classes=[], ranges={"age": ends}, categories={})
     assert str(error.value) == sentence
-    SeenRows(classes=[], ranges={"age": (1.0, 1.0), "pay": (-1e300, 1e300)}, categories={})
+    StatisticsBody(classes=[], ranges={"age": (1.0, 1.0), "pay": (-1e300, 1e300)}, categories={})
 
 
 def test_members_are_numbered_one_after_the_other() -> None:
     terms = terms_of()
-    assert (terms.clients, [terms.of(site).first for site in "abc"]) == (30, [0, 10, 20])
-    assert [terms.site_of(client) for client in (-1, 0, 9, 10, 29, 30)] == [
+    assert (terms.clients, [terms.find_member(site).first for site in "abc"]) == (30, [0, 10, 20])
+    assert [terms.find_site(client) for client in (-1, 0, 9, 10, 29, 30)] == [
         None,
         "a",
         "a",
@@ -68,7 +68,7 @@ def test_members_are_numbered_one_after_the_other() -> None:
         None,
     ]
     with pytest.raises(WireError) as error:
-        terms.of("z")
+        terms.find_member("z")
     assert str(error.value) == "terms refused: need a line for site 'z', got none"
     one, two = members()[:2]
     with pytest.raises(
@@ -95,12 +95,12 @@ def test_a_run_has_no_more_clients_than_anybody_can_hold() -> None:
 
 def test_a_question_arrives_as_it_was() -> None:
     request = Request(exchange="train", round_no=3, to=np.array([4, 5]), frame=FRAME)
-    question = Question.of(request, np.array([5, 258], np.int64), 9)
+    question = SiteRequest.of(request, np.array([5, 258], np.int64), 9)
     assert (question.to, question.everyone) == (
         (5).to_bytes(8, "little") + (258).to_bytes(8, "little"),
         9,
     )
-    again = unpack(pack(question), Question).request("votes", 4)
+    again = unpack(pack(question), SiteRequest).request("votes", 4)
     assert (again.exchange, again.round_no, again.to.tolist()) == ("votes", 4, [5, 258])
     head, payload = again.frame
     assert (bytes(head), bytes(payload)) == (bytes(FRAME[0]), b"payload")
@@ -111,12 +111,12 @@ def test_a_question_arrives_as_it_was() -> None:
 
 
 def test_names() -> None:
-    assert names_in(
+    assert read_names(
         (2**40).to_bytes(8, "little") + (-1).to_bytes(8, "little", signed=True)
     ).tolist() == [2**40, -1]
-    assert names_in(b"").dtype == np.int64
+    assert read_names(b"").dtype == np.int64
     with pytest.raises(WireError) as error:
-        names_in(b"1234567")
+        read_names(b"1234567")
     assert str(error.value) == "names refused: need 8 bytes each, got others"
 
 
@@ -131,11 +131,9 @@ def test_another_body_is_refused() -> None:
         plan="plan", simulated_noise=False, measures=True
     )
     for data in (pack(Offer(plan="plan")), b"", b"\xc1", b"\x81\xa4plan\xa1\xff"):
-        with pytest.raises(
-            WireError, match=r"letter refused: needs SeenRows, got something else \("
-        ):
-            unpack(data, SeenRows)
-    assert Begin(terms=pack(terms_of())).read() == terms_of()
-    with pytest.raises(WireError, match="needs Terms"):
-        Begin(terms=pack(SEEN)).read()
+        with pytest.raises(WireError, match=r"the message body is not a valid StatisticsBody \("):
+            unpack(data, StatisticsBody)
+    assert BeginRequest(terms=pack(terms_of())).read() == terms_of()
+    with pytest.raises(WireError, match="the message body is not a valid Terms"):
+        BeginRequest(terms=pack(SEEN)).read()
     assert bodies.Terms is Terms

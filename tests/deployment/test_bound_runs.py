@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tacit import plan as plans
-from tacit.deployment.server.offered import offered
+from tacit.deployment.deployable_plan import prepare_for_sites
 from tacit.deployment.site.owner_site import OwnerSite
 from tacit.privacy.policy.policy import parse_policy
 from tests.deployment.hostile import HostileServer
@@ -56,7 +56,7 @@ def job(**changes: Any) -> plans.Plan:
         "name": "readmissions", "data": {"source": "given", "test": 0.0, "columns": columns},
         "features": {"text": "binary", "buckets": 64}, "model": {"name": "logistic"}, "codec": CODEC, "server": {"rounds": 4},
     }  # fmt: skip
-    return offered(plans.parse({**tree, **changes}))
+    return prepare_for_sites(plans.parse({**tree, **changes}))
 
 
 class Owned:

@@ -11,13 +11,13 @@ import pytest
 
 from tacit import plan, training
 from tacit.deployment import bodies
-from tacit.deployment.asked import asked_of
-from tacit.deployment.bodies import Member, Opened, Terms
+from tacit.deployment.bodies import Member, OfferResponse, Terms
+from tacit.deployment.plan_requirements import compute_requirements
 from tacit.deployment.server.job import deploy
 from tacit.deployment.site.work_clock import WorkClock
 from tacit.errors import PolicyError, RunError, WireError
 from tacit.privacy.policy import Policy, find_refusals
-from tacit.protocol.messages import letter as letters
+from tacit.protocol.messages import signed_message
 from tacit.simulation.rehearsal import rehearsal
 from tests.deployment.local_post import owner, sites_of
 from tests.simulation.small import small_plan, write_csv
@@ -49,9 +49,9 @@ OPENED = {
     ],
 )
 def test_a_site_that_says_too_much_is_refused(change: dict[str, Any]) -> None:
-    bodies.unpack(msgspec.msgpack.encode(OPENED), Opened)
+    bodies.unpack(msgspec.msgpack.encode(OPENED), OfferResponse)
     with pytest.raises(WireError):
-        bodies.unpack(msgspec.msgpack.encode({**OPENED, **change}), Opened)
+        bodies.unpack(msgspec.msgpack.encode({**OPENED, **change}), OfferResponse)
 
 
 def _terms(*members: Member) -> bytes:
@@ -92,18 +92,18 @@ def test_one_bad_site_is_left_out_and_named(tmp_path: Path) -> None:
     owners = [
         owner(name, rows, tmp_path / name) for name, rows in zip("abc", ready.files, strict=True)
     ]
-    sites = sites_of(owners, least_sites=3, deadline=0.1)
+    sites = sites_of(owners, min_sites=3, deadline=0.1)
 
     def spoil(site: str, reply: bytes) -> bytes:
-        letter = letters.read(reply)
-        if site != "b" or letter.subject.kind != "open":
+        message = signed_message.read(reply)
+        if site != "b" or message.subject.kind != "open":
             return reply
-        tree = msgspec.msgpack.decode(letter.body)
-        return letters.write(
-            letter.subject, msgspec.msgpack.encode({**tree, "clients": 2**53}), owners[1].key
+        tree = msgspec.msgpack.decode(message.body)
+        return signed_message.write(
+            message.subject, msgspec.msgpack.encode({**tree, "clients": 2**53}), owners[1].key
         )
 
-    sites.post.spoil = spoil  # type: ignore[attr-defined]
+    sites.transport.spoil = spoil  # type: ignore[attr-defined]
     with pytest.raises(RunError, match=r"needs 3 sites, and 2 takes part \(b: .*<= 10000000"):
         deploy(ready.plan, sites, tmp_path / "runs", simulated_noise=True, identity="same")
 
@@ -119,9 +119,9 @@ def test_one_bad_site_is_left_out_and_named(tmp_path: Path) -> None:
 def test_a_plan_that_would_keep_a_site_busy_is_refused_before_rows_are_read(
     tmp_path: Path, change: Any, key: str
 ) -> None:
-    asked = asked_of(small_plan(tmp_path / "nothing.csv", **change))
+    asked = compute_requirements(small_plan(tmp_path / "nothing.csv", **change))
     assert [sentence for sentence in find_refusals(Policy(), asked) if sentence.startswith(key)]
-    honest = asked_of(small_plan(tmp_path / "nothing.csv"))
+    honest = compute_requirements(small_plan(tmp_path / "nothing.csv"))
     assert not [
         sentence
         for sentence in find_refusals(Policy(), honest)
@@ -146,17 +146,17 @@ def test_invented_classes_are_refused_before_the_model_is_built(
         replace(owner(name, rows, tmp_path / name), tell=told.append)
         for name, rows in zip("abc", ready.files, strict=True)
     ]
-    sites = sites_of(owners, least_sites=3, deadline=0.1)
+    sites = sites_of(owners, min_sites=3, deadline=0.1)
 
     def spoil(site: str, reply: bytes) -> bytes:
-        letter = letters.read(reply)
-        if site != "b" or letter.subject.kind != "open":
+        message = signed_message.read(reply)
+        if site != "b" or message.subject.kind != "open":
             return reply
-        tree = msgspec.msgpack.decode(letter.body)
+        tree = msgspec.msgpack.decode(message.body)
         tree["seen"]["classes"] += [f"class {number}" for number in range(9_000)]
-        return letters.write(letter.subject, msgspec.msgpack.encode(tree), owners[1].key)
+        return signed_message.write(message.subject, msgspec.msgpack.encode(tree), owners[1].key)
 
-    sites.post.spoil = spoil  # type: ignore[attr-defined]
+    sites.transport.spoil = spoil  # type: ignore[attr-defined]
     with pytest.raises(RunError):
         deploy(ready.plan, sites, tmp_path / "runs", simulated_noise=True, identity="same")
     assert any(

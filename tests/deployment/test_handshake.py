@@ -9,27 +9,36 @@ import msgspec
 import numpy as np
 import pytest
 
-from tacit.deployment.bodies import Begin, Begun, Member, Offer, Opened, SeenRows, pack, unpack
-from tacit.deployment.server.handshake import Deployment, Handshake, check_enough, ready
-from tacit.deployment.server.mail import Manner, Replies
+from tacit.deployment.bodies import (
+    BeginRequest,
+    BeginResponse,
+    Member,
+    Offer,
+    OfferResponse,
+    StatisticsBody,
+    pack,
+    unpack,
+)
+from tacit.deployment.server.handshake import Deployment, Handshake, begin_at_sites, check_quorum
+from tacit.deployment.server.messenger import Replies, RequestSettings
 from tacit.errors import RunError
-from tacit.protocol.messages.letter import Letter, Subject
+from tacit.protocol.messages.signed_message import MessageSubject, SignedMessage
 from tacit.randomness import Draws
 from tests.deployment.agreements import SEEN, helper_key, nonce, opened_by, plan_of, terms_of
 
 
-class Mail:
+class Messenger:
     """Answers each request as `replies` says, and keeps what was asked."""
 
-    def __init__(self, least_sites: int = 2, **replies: Any) -> None:
-        self.keys, self.run, self.manner = (
+    def __init__(self, min_sites: int = 2, **replies: Any) -> None:
+        self.keys, self.run, self.settings = (
             dict.fromkeys("abc"),
             "job-1",
-            Manner(least_sites=least_sites),
+            RequestSettings(min_sites=min_sites),
         )
         self.replies, self.asked = replies, list[tuple[Any, ...]]()
 
-    def ask(self, kind: str, round_no: int, exchange: str, sent: dict[str, bytes]) -> Replies:
+    def request(self, kind: str, round_no: int, exchange: str, sent: dict[str, bytes]) -> Replies:
         self.asked.append((kind, round_no, exchange, dict(sent)))
         found = Replies()
         for site in sent:
@@ -37,7 +46,7 @@ class Mail:
             if isinstance(said, str):
                 found.missing[site] = said
             else:
-                subject = Subject(
+                subject = MessageSubject(
                     kind=kind,
                     run="job-1",
                     plan=bytes(32),
@@ -46,39 +55,39 @@ class Mail:
                     exchange=exchange,
                     nonce=bytes(16),
                 )
-                found.letters[site] = Letter(subject, memoryview(pack(said)), b"", b"")
+                found.messages[site] = SignedMessage(subject, memoryview(pack(said)), b"", b"")
         return found
 
 
-def begun(site: str, clients: tuple[int, ...] = ()) -> Begun:
-    return Begun(
+def begun(site: str, clients: tuple[int, ...] = ()) -> BeginResponse:
+    return BeginResponse(
         dim=5, with_rows=np.array(clients, "<i8").tobytes(), confirmation=site.encode() * 64
     )
 
 
-def handshake(mail: Any, plan: Any = None, **more: Any) -> Handshake:
+def handshake(messenger: Any, plan: Any = None, **more: Any) -> Handshake:
     deployment = Deployment(run="job-1", **more)
     return Handshake(
-        mail, plan or plan_of(), "the plan's text", deployment, Draws.seeded(3), b"r" * 32
+        messenger, plan or plan_of(), "the plan's text", deployment, Draws.seeded(3), b"r" * 32
     )
 
 
-def agreed(mail: Any, plan: Any = None, **more: Any) -> Any:
-    data, missing = handshake(mail, plan, **more).agreed("job-1")
-    return unpack(data, Begin), missing
+def agree_on_terms(messenger: Any, plan: Any = None, **more: Any) -> Any:
+    data, missing = handshake(messenger, plan, **more).agree_on_terms("job-1")
+    return unpack(data, BeginRequest), missing
 
 
 def test_what_sites_agree_on() -> None:
     ranges = {"a": (0.0, 5.0), "b": (-1.0, 3.0), "c": (0.0, 1.0)}
-    mail = Mail(
+    messenger = Messenger(
         open=lambda site: opened_by(
             site,
             clients=ord(site) - 90,
-            seen=SeenRows(classes=[site], ranges={"age": ranges[site]}, categories={}),
+            seen=StatisticsBody(classes=[site], ranges={"age": ranges[site]}, categories={}),
         ),
         begin=begun,
     )
-    begin, missing = agreed(mail)
+    begin, missing = agree_on_terms(messenger)
     terms = begin.read()
     assert missing == {}
     assert begin.confirmations == {site: site.encode() * 64 for site in "abc"}
@@ -103,7 +112,7 @@ def test_what_sites_agree_on() -> None:
     assert terms.public == Draws.seeded(3).publish("public").key
     assert (terms.seen.classes, terms.seen.ranges) == (["a", "b", "c"], {"age": (-1.0, 5.0)})
     assert (terms.helpers, terms.helps) == ([], [])
-    (kind, round_no, exchange, sent), (again, later, name, terms_sent) = mail.asked
+    (kind, round_no, exchange, sent), (again, later, name, terms_sent) = messenger.asked
     assert (kind, round_no, exchange, again, later, name) == (
         "open",
         0,
@@ -114,52 +123,56 @@ def test_what_sites_agree_on() -> None:
     )
     offer = pack(Offer(plan="the plan's text", simulated_noise=False, measures=True))
     assert sent == dict.fromkeys("abc", offer)
-    assert terms_sent == dict.fromkeys("abc", pack(Begin(terms=begin.terms)))
+    assert terms_sent == dict.fromkeys("abc", pack(BeginRequest(terms=begin.terms)))
 
 
 def test_a_site_that_does_not_take_part_is_left_out() -> None:
-    mail = Mail(
+    messenger = Messenger(
         open=lambda site: "its rows are not as the plan says" if site == "b" else opened_by(site),
         begin=begun,
     )
-    begin, missing = agreed(mail)
+    begin, missing = agree_on_terms(messenger)
     assert missing == {"b": "its rows are not as the plan says"}
     assert [member.site for member in begin.read().members] == ["a", "c"]
-    assert set(mail.asked[1][3]) == {"a", "c"}
+    assert set(messenger.asked[1][3]) == {"a", "c"}
 
 
 def test_too_few_sites() -> None:
-    mail = Mail(open=lambda site: opened_by(site) if site == "a" else f"no {site}", begin=begun)
+    messenger = Messenger(
+        open=lambda site: opened_by(site) if site == "a" else f"no {site}", begin=begun
+    )
     with pytest.raises(RunError) as error:
-        agreed(mail)
+        agree_on_terms(messenger)
     assert str(error.value) == "run job-1: needs 2 sites, and 1 takes part (b: no b; c: no c)"
-    assert len(mail.asked) == 1
+    assert len(messenger.asked) == 1
 
 
 def test_a_site_that_cannot_begin_stops_the_run() -> None:
-    mail = Mail(open=opened_by, begin=lambda site: "it failed" if site in "bc" else begun(site))
+    messenger = Messenger(
+        open=opened_by, begin=lambda site: "it failed" if site in "bc" else begun(site)
+    )
     with pytest.raises(RunError) as error:
-        agreed(mail)
+        agree_on_terms(messenger)
     assert (
         str(error.value)
         == "run: a site that takes part cannot begin (b: it failed; c: it failed); start the plan"
         " anew"
     )
 
-    wrong = Mail(open=opened_by, begin=lambda site: SEEN if site == "b" else begun(site))
+    wrong = Messenger(open=opened_by, begin=lambda site: SEEN if site == "b" else begun(site))
     with pytest.raises(
-        RunError, match=r"cannot begin \(b: letter refused: needs Begun, got something else"
+        RunError, match=r"cannot begin \(b: the message body is not a valid BeginResponse"
     ):
-        agreed(wrong)
+        agree_on_terms(wrong)
 
 
 def test_sites_that_write_numbers_differently_are_told_what_to_do() -> None:
-    def opened(site: str) -> Opened:
+    def opened(site: str) -> OfferResponse:
         formats = {"age": (site == "b", True), "pay": (site == "c", True), "ward": (False, False)}
         return opened_by(site, seen=msgspec.structs.replace(SEEN, formats=formats))
 
     with pytest.raises(RunError) as error:
-        agreed(Mail(open=opened, begin=lambda site: "no"))
+        agree_on_terms(Messenger(open=opened, begin=lambda site: "no"))
     assert (
         str(error.value).partition("; sites ")[2]
         == "write the numbers of 'age', 'pay' differently, some with a decimal point, some with a"
@@ -168,40 +181,49 @@ def test_sites_that_write_numbers_differently_are_told_what_to_do() -> None:
 
 
 def test_the_identity_of_a_simulation_is_named_only_where_noise_is_simulated() -> None:
-    mail = Mail(open=opened_by, begin=begun)
-    assert agreed(mail, identity="sim")[0].read().identity is None
-    assert agreed(mail, identity="sim", simulated_noise=True)[0].read().identity == "sim"
-    assert unpack(mail.asked[2][3]["a"], Offer).simulated_noise
+    messenger = Messenger(open=opened_by, begin=begun)
+    assert agree_on_terms(messenger, identity="sim")[0].read().identity is None
+    assert (
+        agree_on_terms(messenger, identity="sim", simulated_noise=True)[0].read().identity == "sim"
+    )
+    assert unpack(messenger.asked[2][3]["a"], Offer).simulated_noise
 
 
 def test_who_counts_how_much() -> None:
-    mail = Mail(open=lambda site: opened_by(site, largest_weight=ord(site) - 90), begin=begun)
-    assert agreed(mail)[0].read().largest_weight == 1, "by the plan, whatever a site says"
+    messenger = Messenger(
+        open=lambda site: opened_by(site, largest_weight=ord(site) - 90), begin=begun
+    )
+    assert agree_on_terms(messenger)[0].read().largest_weight == 1, (
+        "by the plan, whatever a site says"
+    )
     capped = plan_of(
         server={"rounds": 2, "weights": "capped", "weight_cap": 8}, codec={"name": "plain"}
     )
-    assert agreed(mail, capped)[0].read().largest_weight == 8
-    nothing = Mail(open=lambda site: opened_by(site, largest_weight=0), begin=begun)
-    assert agreed(nothing, capped)[0].read().largest_weight == 1
+    assert agree_on_terms(messenger, capped)[0].read().largest_weight == 8
+    nothing = Messenger(open=lambda site: opened_by(site, largest_weight=0), begin=begun)
+    assert agree_on_terms(nothing, capped)[0].read().largest_weight == 1
 
 
 def test_helpers() -> None:
-    mail, plan = Mail(open=opened_by, begin=begun), plan_of(secure_aggregation={"helpers": 2})
-    terms = agreed(mail, plan)[0].read()
+    messenger, plan = (
+        Messenger(open=opened_by, begin=begun),
+        plan_of(secure_aggregation={"helpers": 2}),
+    )
+    terms = agree_on_terms(messenger, plan)[0].read()
     assert (terms.helps, terms.helpers) == (["a", "b"], [helper_key("a"), helper_key("b")])
-    terms = agreed(mail, plan, helpers=("c", "a"))[0].read()
+    terms = agree_on_terms(messenger, plan, helpers=("c", "a"))[0].read()
     assert (terms.helps, terms.helpers) == (["c", "a"], [helper_key("c"), helper_key("a")])
     with pytest.raises(RunError, match=r"needs so many of the sites as helpers, got none$"):
-        handshake(mail, plan)._helpers([])
+        handshake(messenger, plan)._helpers([])
     for helpers in (("a",), ("a", "z"), ("a", "b", "c")):
         with pytest.raises(RunError) as error:
-            agreed(mail, plan, helpers=helpers)
+            agree_on_terms(messenger, plan, helpers=helpers)
         said = "secure_aggregation.helpers = 2: needs so many of the sites as helpers, got "
         assert str(error.value) == said + ", ".join(helpers)
-    alone = Mail(1, open=lambda site: opened_by(site) if site == "c" else "no", begin=begun)
+    alone = Messenger(1, open=lambda site: opened_by(site) if site == "c" else "no", begin=begun)
     with pytest.raises(RunError, match=r"got c$"):
-        agreed(alone, plan)
-    assert agreed(mail, helpers=("z",))[0].read().helps == []
+        agree_on_terms(alone, plan)
+    assert agree_on_terms(messenger, helpers=("z",))[0].read().helps == []
 
 
 def test_when_sites_are_asked_to_measure() -> None:
@@ -211,26 +233,28 @@ def test_when_sites_are_asked_to_measure() -> None:
     assert not Deployment(run="r", test="test.csv").measures(plan_of())
     assert Deployment(run="r", test="test.csv").measures(personal)
     assert Deployment(run="r", test="test.csv").measures(hidden)
-    assert not handshake(Mail(), test="test.csv").offer.measures
+    assert not handshake(Messenger(), test="test.csv").offer.measures
 
 
 def test_a_site_speaks_for_its_own_clients_only() -> None:
     named = {"a": (0, 9, 10), "b": (9, 10, 19, 20), "c": (-1, 20, 29, 30)}
-    mail = Mail(begin=lambda site: begun(site, named[site]))
-    begin = Begin(terms=pack(terms_of()), confirmations={})
-    assert ready(mail, begin).tolist() == [0, 9, 10, 19, 20, 29]
-    assert mail.asked == [("begin", 0, "begin", dict.fromkeys("abc", pack(begin)))]
+    messenger = Messenger(begin=lambda site: begun(site, named[site]))
+    begin = BeginRequest(terms=pack(terms_of()), confirmations={})
+    assert begin_at_sites(messenger, begin).tolist() == [0, 9, 10, 19, 20, 29]
+    assert messenger.asked == [("begin", 0, "begin", dict.fromkeys("abc", pack(begin)))]
     with pytest.raises(RunError) as error:
-        ready(Mail(3, begin=lambda site: begun(site) if site != "b" else "gone"), begin)
+        begin_at_sites(
+            Messenger(3, begin=lambda site: begun(site) if site != "b" else "gone"), begin
+        )
     assert str(error.value) == "run job-1: needs 3 sites, and 2 is ready (b: gone)"
-    assert ready(Mail(begin=begun), begin).dtype == np.int64
+    assert begin_at_sites(Messenger(begin=begun), begin).dtype == np.int64
 
 
 def test_a_run_needs_one_site_at_least() -> None:
-    mail = Mail(0)
-    check_enough(mail, "takes part", {"a": 1}, Replies())
+    messenger = Messenger(0)
+    check_quorum(messenger, "takes part", {"a": 1}, Replies())
     with pytest.raises(RunError) as error:
-        check_enough(mail, "takes part", {}, Replies())
+        check_quorum(messenger, "takes part", {}, Replies())
     assert str(error.value) == "run job-1: needs 1 sites, and 0 takes part (no site is registered)"
     with pytest.raises(RunError, match=r"\(a: no; b: no\)"):
-        check_enough(mail, "takes part", {}, Replies(missing={"b": "no", "a": "no"}))
+        check_quorum(messenger, "takes part", {}, Replies(missing={"b": "no", "a": "no"}))

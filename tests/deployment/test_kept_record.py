@@ -11,11 +11,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.cli import execute
 from tacit.deployment.server.job import Sites, deploy, prepare, resume
-from tacit.deployment.server.mail import Manner
+from tacit.deployment.server.messenger import RequestSettings
 from tacit.deployment.site import participation
 from tacit.errors import RunError
 from tacit.privacy import ledger
-from tacit.protocol.messages.letter import read
+from tacit.protocol.messages.signed_message import read
 from tacit.runs import checkpoint, record
 from tacit.runs.run_folder import RECORD
 from tacit.runs.verify import damage
@@ -47,13 +47,13 @@ def ready(tmp_path_factory) -> Rehearsal:
     )
 
 
-def sites(ready: Rehearsal, folder: Path, told: list[str] | None = None, **manner: Any) -> Sites:
+def sites(ready: Rehearsal, folder: Path, told: list[str] | None = None, **settings: Any) -> Sites:
     tell = (told if told is not None else []).append
     owners = [
         owner(name, rows, folder / name, tell=tell)
         for name, rows in zip("ab", ready.files, strict=True)
     ]
-    return sites_of(owners, **manner)
+    return sites_of(owners, **settings)
 
 
 def settings(ready: Rehearsal) -> dict[str, Any]:
@@ -65,21 +65,21 @@ def killed_in_round(
 ) -> tuple[Path, Sites]:
     """Return the folder of a run whose server stopped after both sites answered a round, and the sites."""
     there = sites(ready, folder)
-    post = there.post
-    assert isinstance(post, LocalPost)
-    send = post.send
+    transport = there.transport
+    assert isinstance(transport, LocalPost)
+    send = transport.send
 
-    def stops(site: str, letter: bytes) -> str:
-        mark, subject = send(site, letter), read(letter).subject
+    def stops(site: str, message: bytes) -> str:
+        mark, subject = send(site, message), read(message).subject
         if (subject.kind, subject.round_no, site) == ("ask", round_no, "b"):
             raise Killed
         return mark
 
     place = prepare(ready.plan, folder / "runs", **{**settings(ready), **more})
-    post.send = stops  # type: ignore[method-assign]
+    transport.send = stops  # type: ignore[method-assign]
     with pytest.raises(Killed):
         resume(place, there)
-    post.send = send  # type: ignore[method-assign]
+    transport.send = send  # type: ignore[method-assign]
     return place, there
 
 
@@ -114,9 +114,9 @@ def test_a_resume_that_fails_takes_no_charge_back(ready, tmp_path) -> None:
     place, there = killed_in_round(ready, tmp_path, 3)
     before, content = stated(place), (place / RECORD).read_bytes()
     away = Sites(
-        post=Away(there.post.sites),
+        transport=Away(there.transport.sites),
         keys=there.keys,
-        manner=Manner(least_sites=2, deadline=0.1, look=0),
+        settings=RequestSettings(min_sites=2, deadline=0.1, poll_interval=0),
     )
     for _ in range(2):
         with pytest.raises(RunError, match="needs 2 sites, and 0 is ready"):
@@ -130,9 +130,9 @@ def test_a_run_resumed_after_failed_resumes_tells_what_an_unbroken_one_tells(
 ) -> None:
     place, there = killed_in_round(ready, tmp_path / "broken", 3)
     away = Sites(
-        post=Away(there.post.sites),
+        transport=Away(there.transport.sites),
         keys=there.keys,
-        manner=Manner(least_sites=2, deadline=0.1, look=0),
+        settings=RequestSettings(min_sites=2, deadline=0.1, poll_interval=0),
     )
     with pytest.raises(RunError):
         resume(place, away)
@@ -148,16 +148,18 @@ def test_a_run_resumed_after_failed_resumes_tells_what_an_unbroken_one_tells(
 def test_a_round_asked_of_others_after_a_resume_is_charged_in_addition(ready, tmp_path) -> None:
     """Site b is away when the run is resumed, so round 3 asks others than before; site a refuses. Both charges stay."""
     place, there = killed_in_round(ready, tmp_path, 3)
-    before, gone = stated(place), there.post.sites.pop("b")
+    before, gone = stated(place), there.transport.sites.pop("b")
     with pytest.raises(RunError, match="round 3, train: needs 1 sites, got 0"):
         resume(
             place,
             Sites(
-                post=there.post, keys=there.keys, manner=Manner(least_sites=1, deadline=0.2, look=0)
+                transport=there.transport,
+                keys=there.keys,
+                settings=RequestSettings(min_sites=1, deadline=0.2, poll_interval=0),
             ),
         )
     assert stated(place) > before
-    there.post.sites["b"] = gone
+    there.transport.sites["b"] = gone
     resume(place, there)
     entries = list(record.read(place / RECORD))
     assert record.of_kind(entries, record.Spent, "run")[-1].totals[-1]["epsilon"] == stated(place)
@@ -188,9 +190,9 @@ def keys_in(folder: Path) -> list[str]:
 def test_no_key_is_left_when_a_run_has_ended(ready, tmp_path) -> None:
     there = sites(ready, tmp_path)
     during: list[list[str]] = []
-    post = there.post
-    assert isinstance(post, LocalPost)
-    post.spoil = lambda site, reply: during.append(keys_in(tmp_path)) or reply
+    transport = there.transport
+    assert isinstance(transport, LocalPost)
+    transport.spoil = lambda site, reply: during.append(keys_in(tmp_path)) or reply
     place = deploy(ready.plan, there, tmp_path / "runs", test=str(ready.test))
     run = place.name
     assert [f"runs/{run}/record.key", f"runs/{run}/root.key"] == during[-3][
@@ -216,7 +218,9 @@ def test_a_run_that_does_not_begin_leaves_no_key(ready, tmp_path) -> None:
         deploy(
             ready.plan,
             Sites(
-                post=Away(there.post.sites), keys=there.keys, manner=Manner(deadline=0.1, look=0)
+                transport=Away(there.transport.sites),
+                keys=there.keys,
+                settings=RequestSettings(deadline=0.1, poll_interval=0),
             ),
             tmp_path / "runs",
         )
@@ -258,10 +262,10 @@ def test_an_abandoned_run_has_no_keys_and_its_sites_are_told(ready, tmp_path, ca
 
 def test_an_owner_ends_a_run_that_the_server_never_ended(ready, tmp_path) -> None:
     place, there = killed_in_round(ready, tmp_path, 2, simulated_noise=False, identity=None)
-    site = there.post.sites["a"].owner
-    (run,) = participation.open_runs(site)
+    site = there.transport.sites["a"].owner
+    (run,) = participation.list_open_runs(site)
     participation.forget(site, run)
-    assert participation.open_runs(site) == []
+    assert participation.list_open_runs(site) == []
     assert not (tmp_path / "a" / "runs" / run / "root").exists()
     with pytest.raises(RunError, match="is not open here"):
         participation.forget(site, run)
@@ -275,7 +279,7 @@ def test_sites_know_the_key_and_the_head_of_the_record(ready, tmp_path, capsys) 
     told: list[str] = []
     there = sites(ready, tmp_path, told)
     place = deploy(ready.plan, there, tmp_path / "runs", test=str(ready.test))
-    (known,) = participation.ended_runs(there.post.sites["a"].owner).values()
+    (known,) = participation.list_ended_runs(there.transport.sites["a"].owner).values()
     assert any(f"the server's record ends in {known['head']}" in sentence for sentence in told)
     words = ["verify", str(place), "--key", str(known["key"]), "--head", str(known["head"])]
     assert execute(words) == 0
@@ -304,5 +308,5 @@ def test_a_head_that_is_not_signed_by_the_key_of_the_terms_is_told(
         )
         == 2
     )
-    assert participation.ended_runs(there.post.sites["a"].owner) == {}
+    assert participation.list_ended_runs(there.transport.sites["a"].owner) == {}
     assert keys_in(tmp_path) == []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tacit.deployment.doctor import diagnose_site
-from tacit.deployment.site.rows_register import estimate_overlap
+from tacit.deployment.site.rows.rows_register import estimate_overlap
 from tacit.deployment.site.site_folder import (
     LEDGER,
     SiteSettings,
@@ -141,7 +141,9 @@ def test_a_site_whose_ledger_is_gone_does_not_join(tmp_path: Path) -> None:
     from tacit.privacy.policy import Policy
     from tests.simulation.small import small_plan
 
-    with closing(owner.book(Policy(limits=LIMITS), small_plan(tmp_path / "rows.csv"))) as book:
+    with closing(
+        owner.open_ledger(Policy(limits=LIMITS), small_plan(tmp_path / "rows.csv"))
+    ) as book:
         book.reserve("run", 1, "train", [PERSON], (CLAIM,))
     (site / LEDGER).unlink()
     with pytest.raises(LedgerError, match="the ledger is missing"):

@@ -13,19 +13,19 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from tacit.deployment import bodies
-from tacit.deployment.bodies import Answers, Offer, Opened, Question
+from tacit.deployment.bodies import Offer, OfferResponse, SiteRequest, SiteResponse
 from tacit.deployment.server.job import deploy
 from tacit.deployment.site.owner_site import OwnerSite
 from tacit.privacy.policy import Limits, SiteLedger
 from tacit.protocol import messages
-from tacit.protocol.messages import letter as letters
+from tacit.protocol.messages import signed_message
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
 from tacit.simulation.rehearsal import Rehearsal, rehearsal
 from tests.deployment.local_post import model_of, owner, sites_of
 from tests.simulation.small import small_plan, write_csv
 
-Change = Callable[[letters.Letter, "Attack"], bytes]
+Change = Callable[[signed_message.SignedMessage, "Attack"], bytes]
 
 
 class Attack:
@@ -34,26 +34,30 @@ class Attack:
     def __init__(self, key: ec.EllipticCurvePrivateKey) -> None:
         self.key, self.before, self.earlier = key, b"", b""
 
-    def signed(self, letter: letters.Letter, body: bytes | None = None, **changes: object) -> bytes:
-        subject = msgspec.structs.replace(letter.subject, **changes)
-        return letters.write(subject, bytes(letter.body) if body is None else body, self.key)
+    def signed(
+        self, message: signed_message.SignedMessage, body: bytes | None = None, **changes: object
+    ) -> bytes:
+        subject = msgspec.structs.replace(message.subject, **changes)
+        return signed_message.write(
+            subject, bytes(message.body) if body is None else body, self.key
+        )
 
     def frames(
         self,
-        letter: letters.Letter,
+        message: signed_message.SignedMessage,
         change: Callable[[messages.Header, bytes], tuple[messages.Header, bytes]],
     ) -> bytes:
         """Return the reply with every client's message changed."""
         made = []
-        for head, payload in bodies.unpack(letter.body, Answers).frames:
+        for head, payload in bodies.unpack(message.body, SiteResponse).frames:
             header, body = change(messages.parse(head, memoryview(payload)).header, payload)
             made.append((messages.head_of(header), body))
-        return self.signed(letter, bodies.pack(Answers(frames=made)))
+        return self.signed(message, bodies.pack(SiteResponse(frames=made)))
 
 
 def _header(**changes: object) -> Change:
-    return lambda letter, attack: attack.frames(
-        letter, lambda header, body: (msgspec.structs.replace(header, **changes), body)
+    return lambda message, attack: attack.frames(
+        message, lambda header, body: (msgspec.structs.replace(header, **changes), body)
     )
 
 
@@ -66,43 +70,45 @@ def _payload(value: float | bytes) -> Change:
         )
         return msgspec.structs.replace(header, payload_size=len(spoilt)), spoilt
 
-    return lambda letter, attack: attack.frames(letter, change)
+    return lambda message, attack: attack.frames(message, change)
 
 
-def _others(letter: letters.Letter, attack: Attack) -> bytes:
+def _others(message: signed_message.SignedMessage, attack: Attack) -> bytes:
     """Answers under the names of another site's clients."""
     return attack.frames(
-        letter,
+        message,
         lambda header, body: (msgspec.structs.replace(header, sender=header.sender - 7), body),
     )
 
 
-def _forged(letter: letters.Letter, attack: Attack) -> bytes:
-    return letters.write(letter.subject, letter.body, ec.generate_private_key(ec.SECP384R1()))
+def _forged(message: signed_message.SignedMessage, attack: Attack) -> bytes:
+    return signed_message.write(
+        message.subject, message.body, ec.generate_private_key(ec.SECP384R1())
+    )
 
 
-def _twice(letter: letters.Letter, attack: Attack) -> bytes:
-    frames = bodies.unpack(letter.body, Answers).frames
-    return attack.signed(letter, bodies.pack(Answers(frames=[*frames, *frames])))
+def _twice(message: signed_message.SignedMessage, attack: Attack) -> bytes:
+    frames = bodies.unpack(message.body, SiteResponse).frames
+    return attack.signed(message, bodies.pack(SiteResponse(frames=[*frames, *frames])))
 
 
 ATTACKS: dict[str, Change] = {
-    "not a letter": lambda letter, attack: b"hello",
-    "empty": lambda letter, attack: b"",
-    "cut short": lambda letter, attack: attack.signed(letter)[:-5],
-    "a byte changed": lambda letter, attack: attack.signed(letter)[:-1] + b"\x00",
+    "not a letter": lambda message, attack: b"hello",
+    "empty": lambda message, attack: b"",
+    "cut short": lambda message, attack: attack.signed(message)[:-5],
+    "a byte changed": lambda message, attack: attack.signed(message)[:-1] + b"\x00",
     "signed by another key": _forged,
-    "not signed": lambda letter, attack: letters.write(letter.subject, letter.body),
-    "in another site's name": lambda letter, attack: attack.signed(letter, site="a"),
-    "of another run": lambda letter, attack: attack.signed(letter, run="another"),
-    "of another round": lambda letter, attack: attack.signed(
-        letter, round_no=letter.subject.round_no + 1
+    "not signed": lambda message, attack: signed_message.write(message.subject, message.body),
+    "in another site's name": lambda message, attack: attack.signed(message, site="a"),
+    "of another run": lambda message, attack: attack.signed(message, run="another"),
+    "of another round": lambda message, attack: attack.signed(
+        message, round_no=message.subject.round_no + 1
     ),
-    "of another exchange": lambda letter, attack: attack.signed(letter, exchange="votes"),
-    "of another plan": lambda letter, attack: attack.signed(letter, plan=bytes(32)),
-    "another nonce": lambda letter, attack: attack.signed(letter, nonce=bytes(16)),
-    "a replay": lambda letter, attack: attack.earlier or b"",
-    "no answers inside": lambda letter, attack: attack.signed(letter, b"\xc1nonsense"),
+    "of another exchange": lambda message, attack: attack.signed(message, exchange="votes"),
+    "of another plan": lambda message, attack: attack.signed(message, plan=bytes(32)),
+    "another nonce": lambda message, attack: attack.signed(message, nonce=bytes(16)),
+    "a replay": lambda message, attack: attack.earlier or b"",
+    "no answers inside": lambda message, attack: attack.signed(message, b"\xc1nonsense"),
     "messages of another run": _header(run="another"),
     "messages of another round": _header(round_no=9),
     "messages of another codec": _header(codec="rr"),
@@ -133,17 +139,17 @@ def run(ready: Rehearsal, folder: Path, change: Change | None) -> Path:
     owners = [
         owner(name, rows, folder / name) for name, rows in zip("abc", ready.files, strict=True)
     ]
-    sites, attack = sites_of(owners, least_sites=2, deadline=0.1), Attack(owners[1].key)
+    sites, attack = sites_of(owners, min_sites=2, deadline=0.1), Attack(owners[1].key)
 
     def spoil(site: str, reply: bytes) -> bytes | None:
-        letter = letters.read(reply)
-        if site != "b" or letter.subject.kind != "ask":
+        message = signed_message.read(reply)
+        if site != "b" or message.subject.kind != "ask":
             return reply
-        sent = change(letter, attack) if change else None
+        sent = change(message, attack) if change else None
         attack.earlier = reply
         return sent
 
-    sites.post.spoil = spoil  # type: ignore[attr-defined]
+    sites.transport.spoil = spoil  # type: ignore[attr-defined]
     return deploy(ready.plan, sites, folder / "runs", simulated_noise=True, identity="same")
 
 
@@ -155,7 +161,9 @@ def without(ready, tmp_path_factory) -> str:
 @pytest.fixture(scope="module")
 def honest(ready, tmp_path_factory) -> str:
     return model_of(
-        run(ready, tmp_path_factory.mktemp("honest"), lambda letter, attack: attack.signed(letter))
+        run(
+            ready, tmp_path_factory.mktemp("honest"), lambda message, attack: attack.signed(message)
+        )
     )
 
 
@@ -183,11 +191,15 @@ def test_a_server_without_checks_would_have_been_fooled(
     assert model_of(run(ready, tmp_path, _header(weight=10**6))) != without
 
 
-def asked(site: OwnerSite, kind: str, body: bytes, **changes: object) -> letters.Letter:
+def asked(
+    site: OwnerSite, kind: str, body: bytes, **changes: object
+) -> signed_message.SignedMessage:
     given = {
         "kind": kind, "run": "r-1", "plan": bytes(32), "site": "a", "round_no": 0, "exchange": kind, "nonce": bytes(16), **changes,
     }  # fmt: skip
-    return letters.read(site.handle(letters.write(letters.Subject(**given), body)))
+    return signed_message.read(
+        site.handle(signed_message.write(signed_message.MessageSubject(**given), body))
+    )
 
 
 def test_a_malicious_server(ready, tmp_path) -> None:
@@ -204,7 +216,7 @@ def test_a_malicious_server(ready, tmp_path) -> None:
     assert asked(site, "ask", b"", exchange="train", round_no=1).subject.status == "unknown run"
     assert asked(site, "ask", b"", run="../../etc", exchange="train").subject.status == "question"
     assert site.handle(b"nonsense") == b""
-    assert site.handle(letters.write(letters.Subject(kind="open", run="r", plan=bytes(32), site="b", round_no=0, exchange="open",
+    assert site.handle(signed_message.write(signed_message.MessageSubject(kind="open", run="r", plan=bytes(32), site="b", round_no=0, exchange="open",
                                                      nonce=bytes(16)), b"")) == b""  # fmt: skip
     assert not (tmp_path / "a" / "ledger.sqlite").exists()
     assert len(told) == 6
@@ -220,17 +232,17 @@ def test_a_question_is_answered_once(ready, tmp_path) -> None:
     def listen(site: str, reply: bytes) -> bytes:
         return reply
 
-    sites.post.spoil = listen  # type: ignore[attr-defined]
-    first = sites.post.sites["a"]  # type: ignore[attr-defined]
+    sites.transport.spoil = listen  # type: ignore[attr-defined]
+    first = sites.transport.sites["a"]  # type: ignore[attr-defined]
     original = first.handle
 
     def keep(data: bytes) -> bytes:
-        letter = letters.read(data)
-        if letter.subject.kind == "ask":
-            kept["letter"], kept["reply"] = letter, original(data)
-            again = letters.read(original(data))
-            assert bytes(again.body) == bytes(letters.read(kept["reply"]).body)
-            question = bodies.unpack(letter.body, Question)
+        message = signed_message.read(data)
+        if message.subject.kind == "ask":
+            kept["letter"], kept["reply"] = message, original(data)
+            again = signed_message.read(original(data))
+            assert bytes(again.body) == bytes(signed_message.read(kept["reply"]).body)
+            question = bodies.unpack(message.body, SiteRequest)
             other = msgspec.structs.replace(question, payload=question.payload[:-4] + b"\0\0\0\1")
             changes = {
                 "policy": (other, {}),
@@ -242,11 +254,11 @@ def test_a_question_is_answered_once(ready, tmp_path) -> None:
                 ),
             }
             for status, (body, subject) in changes.items():
-                changed = msgspec.structs.replace(letter.subject, **subject)
-                if letter.subject.round_no == 1:
+                changed = msgspec.structs.replace(message.subject, **subject)
+                if message.subject.round_no == 1:
                     assert (
-                        letters.read(
-                            original(letters.write(changed, bodies.pack(body)))
+                        signed_message.read(
+                            original(signed_message.write(changed, bodies.pack(body)))
                         ).subject.status
                         == status.strip()
                     )
@@ -264,20 +276,20 @@ def turned(ready: Rehearsal, folder: Path, heavy: bool) -> Path:
     owners = [
         owner(name, rows, folder / name) for name, rows in zip("abc", ready.files, strict=True)
     ]
-    sites, attack = sites_of(owners, least_sites=2, deadline=0.1), Attack(owners[1].key)
+    sites, attack = sites_of(owners, min_sites=2, deadline=0.1), Attack(owners[1].key)
 
     def spoil(site: str, reply: bytes) -> bytes | None:
-        letter = letters.read(reply)
-        if site == "b" and letter.subject.kind == "open":
-            opened = bodies.unpack(letter.body, Opened)
+        message = signed_message.read(reply)
+        if site == "b" and message.subject.kind == "open":
+            opened = bodies.unpack(message.body, OfferResponse)
             return attack.signed(
-                letter, bodies.pack(msgspec.structs.replace(opened, largest_weight=10**6))
+                message, bodies.pack(msgspec.structs.replace(opened, largest_weight=10**6))
             )
-        if site == "b" and letter.subject.kind == "ask":
-            return _header(weight=10**6)(letter, attack) if heavy else None
+        if site == "b" and message.subject.kind == "ask":
+            return _header(weight=10**6)(message, attack) if heavy else None
         return reply
 
-    sites.post.spoil = spoil  # type: ignore[attr-defined]
+    sites.transport.spoil = spoil  # type: ignore[attr-defined]
     return deploy(ready.plan, sites, folder / "runs", simulated_noise=True, identity="same")
 
 
@@ -301,23 +313,23 @@ def test_a_reply_that_holds_something_else_stops_no_run(ready, tmp_path, kind) -
     owners = [
         owner(name, rows, tmp_path / name) for name, rows in zip("abc", ready.files, strict=True)
     ]
-    sites, attack = sites_of(owners, least_sites=2, deadline=0.5), Attack(owners[1].key)
+    sites, attack = sites_of(owners, min_sites=2, deadline=0.5), Attack(owners[1].key)
 
     def spoil(site: str, reply: bytes) -> bytes:
-        letter = letters.read(reply)
+        message = signed_message.read(reply)
         return (
-            attack.signed(letter, b"nonsense")
-            if site == "b" and letter.subject.kind == kind
+            attack.signed(message, b"nonsense")
+            if site == "b" and message.subject.kind == kind
             else reply
         )
 
-    sites.post.spoil = spoil  # type: ignore[attr-defined]
+    sites.transport.spoil = spoil  # type: ignore[attr-defined]
     place = deploy(ready.plan, sites, tmp_path / "runs")
     assert model_of(place)
 
 
 VOTING = {"clients": 9, "local_test": 0.3, "columns": {"text": ["opinion"], "label": "stars"}}
-Lie = Callable[[Question], Question]
+Lie = Callable[[SiteRequest], SiteRequest]
 
 
 @pytest.fixture(scope="module")
@@ -336,16 +348,18 @@ def paid_by_voters(voting: Rehearsal, folder: Path, lie: Lie) -> tuple[set[int],
         owner(name, rows, folder / name, tell=told.append)
         for name, rows in zip("abc", voting.files, strict=True)
     ]
-    sites = sites_of(owners, least_sites=2, deadline=0.2)
-    first = sites.post.sites["a"]  # type: ignore[attr-defined]
+    sites = sites_of(owners, min_sites=2, deadline=0.2)
+    first = sites.transport.sites["a"]  # type: ignore[attr-defined]
     honest = first.handle
 
     def lied_to(data: bytes) -> bytes:
-        letter = letters.read(data)
-        if letter.subject.exchange != "votes":
+        message = signed_message.read(data)
+        if message.subject.exchange != "votes":
             return honest(data)
         return honest(
-            letters.write(letter.subject, bodies.pack(lie(bodies.unpack(letter.body, Question))))
+            signed_message.write(
+                message.subject, bodies.pack(lie(bodies.unpack(message.body, SiteRequest)))
+            )
         )
 
     first.handle = lied_to
@@ -365,7 +379,7 @@ def test_votes_are_paid_by_what_the_message_asks(voting, tmp_path) -> None:
 
 
 def test_votes_on_one_contributor_again_and_again_are_refused(voting, tmp_path) -> None:
-    def repeated(question: Question) -> Question:
+    def repeated(question: SiteRequest) -> SiteRequest:
         head = messages.parse(question.head, memoryview(question.payload)).header
         senders = question.payload.index(np.arange(9, dtype="<i8").tobytes())
         forged = (

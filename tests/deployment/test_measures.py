@@ -15,11 +15,11 @@ import pytest
 
 from tacit import features
 from tacit import plan as plans
-from tacit.deployment.bodies import Measured
+from tacit.deployment.bodies import MeasureResponse
+from tacit.deployment.deployable_plan import prepare_for_sites
 from tacit.deployment.server.job import deploy
-from tacit.deployment.server.offered import offered
-from tacit.deployment.site.held_out import HeldOut
 from tacit.deployment.site.owner_site import OwnerSite
+from tacit.deployment.site.rows.held_out import HeldOut
 from tacit.privacy.policy import SiteLedger, parse_policy
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
@@ -73,7 +73,7 @@ def job(**changes: Any) -> plans.Plan:
         "features": {"text": "binary", "buckets": 2048}, "model": {"name": "logistic"},
         "codec": {"name": "projunit", "epsilon": 0.5, "clip": 1.0}, "server": {"rounds": 4},
     }  # fmt: skip
-    return offered(plans.parse({**tree, **changes}))
+    return prepare_for_sites(plans.parse({**tree, **changes}))
 
 
 class Hospital:
@@ -228,7 +228,7 @@ def test_noisy_counts_are_charged_and_near_the_exact_ones(tmp_path) -> None:
 
 def test_all_measures_and_rounds_of_a_run_cost_what_was_checked(tmp_path) -> None:
     """A whole run: nobody is charged more than `policy check` says, and measures are part of it."""
-    from tacit.deployment.asked import asked_of
+    from tacit.deployment.plan_requirements import compute_requirements
 
     hospital = Hospital(tmp_path)
     server = hospital.server.start()
@@ -237,7 +237,9 @@ def test_all_measures_and_rounds_of_a_run_cost_what_was_checked(tmp_path) -> Non
         measured = server.measure(0.0, round_no)
         assert measured
         assert measured.counts
-    asked = asked_of(hospital.plan, parameters=server.dim, clients=400, policy=parse_policy(NOISY))
+    asked = compute_requirements(
+        hospital.plan, parameters=server.dim, clients=400, policy=parse_policy(NOISY)
+    )
     assert asked.epsilon_per_run is not None
     assert asked.epsilon_with_measures is not None
     assert asked.epsilon_per_run < asked.epsilon_with_measures
@@ -293,7 +295,7 @@ def table_of(hospital: Hospital, plan: plans.Plan, run: str) -> tuple[set[str], 
     """Notes that a run trains on, and those it holds out for all or at their clients."""
     server = HostileServer(hospital.restarted(), plan, run).start()
     one = server.site._runs[run]
-    built, table = one.ready(), one.rows.table
+    built, table = one.load_side(), one.rows.table
     text = table.train["note"].to_list()
     if not plan.data.local_test:
         return set(text), set(table.test["note"].to_list())
@@ -371,7 +373,7 @@ def deployed(
         (folder / name).mkdir(parents=True)
         rows = write_patients(folder / f"{name}.csv", 60, first=60 * place)
         owners.append(owner(name, rows, folder / name, policy))
-    run = deploy(plan, sites_of(owners, least_sites=len(owners)), folder / "runs")
+    run = deploy(plan, sites_of(owners, min_sites=len(owners)), folder / "runs")
     return run, list(record.read(run / RECORD))
 
 
@@ -431,4 +433,4 @@ def test_patience_works_without_a_loss(tmp_path) -> None:
 
 
 def test_a_measure_has_no_loss() -> None:
-    assert set(Measured.__struct_fields__) == {"model", "counts", "withheld"}
+    assert set(MeasureResponse.__struct_fields__) == {"model", "counts", "withheld"}

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from tacit.deployment import bodies
-from tacit.deployment.bodies import Answers, Counts, Measured, Question
+from tacit.deployment.bodies import Counts, MeasureResponse, SiteRequest, SiteResponse
 from tacit.deployment.server.job import deploy
 from tacit.protocol import messages
-from tacit.protocol.messages import letter as letters
+from tacit.protocol.messages import signed_message
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
 from tacit.simulation.rehearsal import rehearsal
@@ -154,7 +154,7 @@ def test_votes_are_charged_by_what_the_message_asks(tmp_path) -> None:
             ),
             payload,
         )
-        question = Question(
+        question = SiteRequest(
             to=np.array([to], "<i8").tobytes(), everyone=1, head=bytes(head), payload=bytes(body)
         )
         server.send("ask", "votes", bodies.pack(question), round_no)
@@ -240,20 +240,24 @@ class Deployed:
         given: dict[str, Any] = {"codec": {"name": "plain"}, "server": {"rounds": 1}, **settings}
         self.ready = rehearsal(small_plan(write_csv(folder / "reviews.csv"), **given), folder, 3)
 
-    def run(self, kind: str, change: Callable[[letters.Letter, Attack], bytes]) -> Path:
+    def run(
+        self, kind: str, change: Callable[[signed_message.SignedMessage, Attack], bytes]
+    ) -> Path:
         self.runs += 1
         place = self.folder / str(self.runs)
         owners = [
             owner(name, rows, place / name)
             for name, rows in zip("abc", self.ready.files, strict=True)
         ]
-        sites, attack = sites_of(owners, least_sites=2, deadline=0.2), Attack(owners[1].key)
+        sites, attack = sites_of(owners, min_sites=2, deadline=0.2), Attack(owners[1].key)
 
         def spoil(site: str, reply: bytes) -> bytes:
-            letter = letters.read(reply)
-            return change(letter, attack) if site == "b" and letter.subject.kind == kind else reply
+            message = signed_message.read(reply)
+            return (
+                change(message, attack) if site == "b" and message.subject.kind == kind else reply
+            )
 
-        sites.post.spoil = spoil  # type: ignore[attr-defined]
+        sites.transport.spoil = spoil  # type: ignore[attr-defined]
         return deploy(self.ready.plan, sites, place / "runs", simulated_noise=True, identity="same")
 
 
@@ -262,14 +266,14 @@ def refused_in(place: Path) -> list[str]:
 
 
 def answers_with(
-    letter: letters.Letter,
+    message: signed_message.SignedMessage,
     attack: Attack,
     times: int = 1,
     refused: list[tuple[int, str]] | None = None,
 ) -> bytes:
-    frames = bodies.unpack(letter.body, Answers).frames
+    frames = bodies.unpack(message.body, SiteResponse).frames
     return attack.signed(
-        letter, bodies.pack(Answers(frames=[*frames] * times, refused=refused or []))
+        message, bodies.pack(SiteResponse(frames=[*frames] * times, refused=refused or []))
     )
 
 
@@ -280,8 +284,8 @@ def test_a_site_sends_its_sum_many_times(tmp_path) -> None:
         server={"rounds": 1, "sum_at": "site"},
         codec={"name": "rr", "epsilon": 2, "clip": 0.02},
     )
-    honest = network.run("ask", lambda letter, attack: answers_with(letter, attack))
-    often = network.run("ask", lambda letter, attack: answers_with(letter, attack, times=50))
+    honest = network.run("ask", lambda message, attack: answers_with(message, attack))
+    often = network.run("ask", lambda message, attack: answers_with(message, attack, times=50))
     assert model_of(often) == model_of(honest)
     assert len(refused_in(often)) == 7, "six copies, and one sentence about the others"
     assert "it sent 50 messages, of which 7 are read" in refused_in(often)[0]
@@ -292,7 +296,7 @@ def test_a_site_says_who_refuses_for_its_own_clients_once_each(tmp_path) -> None
     """Before, one letter wrote as many refusals as it liked, of any client, into the record."""
     said = [(number % 20, "budget") for number in range(3000)]
     place = Deployed(tmp_path).run(
-        "ask", lambda letter, attack: answers_with(letter, attack, refused=said)
+        "ask", lambda message, attack: answers_with(message, attack, refused=said)
     )
     found = refused_in(place)
     assert len(found) == 7 + 1
@@ -335,9 +339,9 @@ def test_counts_of_a_site_that_cannot_be(tmp_path) -> None:
     }
     network = Deployed(tmp_path, data__local_test=0.3)
     for why, counts in attacks.items():
-        sent = bodies.pack(Measured(model=bytes(32), counts=Counts(**counts)))  # type: ignore[arg-type]
+        sent = bodies.pack(MeasureResponse(model=bytes(32), counts=Counts(**counts)))  # type: ignore[arg-type]
         place = network.run(
-            "measure", lambda letter, attack, sent=sent: attack.signed(letter, sent)
+            "measure", lambda message, attack, sent=sent: attack.signed(message, sent)
         )  # type: ignore[misc]
         assert [why in reason for reason in refused_in(place)] == [True]
 
@@ -347,11 +351,11 @@ def test_a_site_writes_only_names_of_rules_into_the_record(tmp_path) -> None:
         Deployed(tmp_path, data__local_test=0.3),
         "<img src=x onerror=alert(1)>\x1b[2J\n=cmd()",
     )
-    sent = bodies.pack(Measured(model=bytes(32), withheld=markup))
+    sent = bodies.pack(MeasureResponse(model=bytes(32), withheld=markup))
     places = [
-        network.run("measure", lambda letter, attack: attack.signed(letter, sent)),
+        network.run("measure", lambda message, attack: attack.signed(message, sent)),
         network.run(
-            "ask", lambda letter, attack: attack.signed(letter, b"", status="policy", rule=markup)
+            "ask", lambda message, attack: attack.signed(message, b"", status="policy", rule=markup)
         ),
     ]
     for place in places:
@@ -374,10 +378,10 @@ def test_a_helper_is_shown_envelopes_under_other_names_or_of_other_rounds(tmp_pa
         (messages.head_of(first), frames[1][1]),
         *frames[2:],
     ]
-    assert ask_helper(servers["c"], [Answers(frames=swapped)]) is None
+    assert ask_helper(servers["c"], [SiteResponse(frames=swapped)]) is None
     assert "its site's signature is not valid" in network.told["c"][-1]
     assert ask_helper(servers["c"], answers, round_no=2) is None, "tokens are those of round 1"
-    few = [Answers(frames=frames[:3])]
+    few = [SiteResponse(frames=frames[:3])]
     for round_no in (0, 5, 2**31):
         assert ask_helper(servers["c"], few, round_no=round_no) is None
 
@@ -393,7 +397,7 @@ def test_a_helper_sees_each_client_once(tmp_path) -> None:
         head, sent = messages.frame(
             messages.Header(terms.run, 1, 0, HELPS, size, 10, payload.nbytes), payload
         )
-        question = Question(
+        question = SiteRequest(
             to=np.array([1], "<i8").tobytes(), everyone=1, head=bytes(head), payload=bytes(sent)
         )
         assert (
@@ -406,11 +410,11 @@ def test_a_helper_answers_in_the_name_of_another(tmp_path) -> None:
     """Before, helper a could send a part as helper b: b's own was refused, and the record blamed b."""
     codec = {"name": "dp_sum", "epsilon": 1.0, "delta": 1e-5, "clip": 1.0}
     network = Deployed(tmp_path, codec=codec, secure_aggregation={"helpers": 2, "min_clients": 5})
-    own = network.run("help", lambda letter, attack: answers_with(letter, attack))
+    own = network.run("help", lambda message, attack: answers_with(message, attack))
 
-    def as_the_other(letter: letters.Letter, attack: Attack) -> bytes:
+    def as_the_other(message: signed_message.SignedMessage, attack: Attack) -> bytes:
         other = lambda header, body: (msgspec.structs.replace(header, sender=1), body)  # noqa: E731
-        return attack.frames(letter, other)
+        return attack.frames(message, other)
 
     place = network.run("help", as_the_other)
     found = record.of_kind(list(record.read(place / RECORD)), record.Refused)

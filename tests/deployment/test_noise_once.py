@@ -13,13 +13,13 @@ import pytest
 from tacit import plan as plans
 from tacit.client import ClientRandomness
 from tacit.codecs.distributions.gaussian_noise import STEPS
+from tacit.deployment.deployable_plan import prepare_for_sites
 from tacit.deployment.server.job import deploy
-from tacit.deployment.server.offered import offered
 from tacit.deployment.site import participation
 from tacit.deployment.site.owner_site import OwnerSite
 from tacit.protocol.exchanges.heads import Heads
 from tacit.protocol.exchanges.train import Train
-from tacit.protocol.messages import letter as letters
+from tacit.protocol.messages import signed_message
 from tacit.protocol.site import Client
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
@@ -38,7 +38,7 @@ def job(codec: dict[str, Any]) -> plans.Plan:
         "name": "readmissions", "data": {"source": "given", "test": 0.0, "columns": columns},
         "features": {"text": "binary", "buckets": 64}, "model": {"name": "logistic"}, "codec": codec, "server": {"rounds": 3},
     }  # fmt: skip
-    return offered(plans.parse(tree))
+    return prepare_for_sites(plans.parse(tree))
 
 
 class SetBack:
@@ -60,8 +60,8 @@ class SetBack:
     def use_epoch(self, epoch: str) -> None:
         site, run = self.server.site, self.server.run
         plan_hash = hashlib.sha256(self.server.text.encode()).digest()
-        site._runs[run] = participation.taken_up(site.owner, run, plan_hash)
-        site._runs[run].ready().site.epoch = epoch
+        site._runs[run] = participation.reopen_run(site.owner, run, plan_hash)
+        site._runs[run].load_side().site.epoch = epoch
 
     def numbers(self, model: float) -> np.ndarray:
         answers = self.server.train(model)
@@ -74,7 +74,7 @@ class SetBack:
 
 def true_steps(site: SetBack, model: float) -> np.ndarray:
     """What the clients' messages would be without noise."""
-    built = site.server.site._runs["job-1"].ready()
+    built = site.server.site._runs["job-1"].load_side()
     train, vector = built.exchanges["train"], np.full(built.learner.size, model, np.float32)
     codec, found = built.site.agreement.codec, []
     for name in built.site.names:
@@ -185,11 +185,11 @@ def deploy_voting(folder: Path, restart: bool = False) -> Path:
     sites = sites_of(owners)
 
     def spoil(site: str, reply: bytes) -> bytes:
-        if restart and site == "b" and letters.read(reply).subject.exchange == "heads":
-            sites.post.sites["b"] = OwnerSite(owners[1])  # type: ignore[attr-defined]
+        if restart and site == "b" and signed_message.read(reply).subject.exchange == "heads":
+            sites.transport.sites["b"] = OwnerSite(owners[1])  # type: ignore[attr-defined]
         return reply
 
-    sites.post.spoil = spoil  # type: ignore[attr-defined]
+    sites.transport.spoil = spoil  # type: ignore[attr-defined]
     return deploy(ready.plan, sites, folder / "runs")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tacit import plan as plans
-from tacit.deployment.server.offered import offered
+from tacit.deployment.deployable_plan import prepare_for_sites
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.owner_site import OwnerSite
 from tacit.deployment.site.site_folder import (
@@ -100,7 +100,7 @@ def job(**changes: Any) -> plans.Plan:
         "name": "x", "data": {"source": "given", "test": 0.0, "columns": {key: value for key, value in columns.items() if value}},
         "features": {"text": "binary", "buckets": 64}, "model": {"name": "logistic"}, "codec": CODEC, "server": {"rounds": 2},
     }  # fmt: skip
-    return offered(plans.parse({**tree, **changes}))
+    return prepare_for_sites(plans.parse({**tree, **changes}))
 
 
 class Site:

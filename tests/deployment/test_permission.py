@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tacit.deployment.asked import asked_of
+from tacit.deployment.plan_requirements import compute_requirements
 from tacit.deployment.site import permission
 from tacit.deployment.site.permission import refuse_too_large, refuse_unless_allowed
 from tacit.errors import PolicyError
@@ -137,7 +137,7 @@ def test_a_run_is_priced_for_the_clients_it_has(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(
         permission,
         "asked_of",
-        lambda *plan, **facts: given.append(facts) or asked_of(*plan, **facts),
+        lambda *plan, **facts: given.append(facts) or compute_requirements(*plan, **facts),
     )
     allow(built=built(77, 123))
     allow(built=built(77, 123), measured=False)

@@ -13,14 +13,14 @@ import pytest
 from tacit import plan as plans
 from tacit.deployment import bodies
 from tacit.deployment.bodies import Offer
+from tacit.deployment.deployable_plan import remove_simulation_settings
 from tacit.deployment.server.job import deploy, resume
-from tacit.deployment.server.offered import as_sites_read_it
 from tacit.deployment.server.receipts import Receipts
 from tacit.deployment.site.owner_site import OwnerSite
 from tacit.errors import RunError, WireError
 from tacit.privacy.policy import Limits, PrivacyUnit, SiteLedger
 from tacit.privacy.policy.policy import parse_policy
-from tacit.protocol.messages import letter as letters
+from tacit.protocol.messages import signed_message
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
 from tacit.simulation.rehearsal import Rehearsal, rehearsal
@@ -62,7 +62,7 @@ def refused(place: Path) -> list[record.Refused]:
 def test_a_site_that_allows_less_is_left_out_and_pays_nothing(ready, tmp_path) -> None:
     told: list[str] = []
     careful = GENEROUS.replace("max_epsilon_per_run = 1e12", "max_epsilon_per_run = 2")
-    sites = sites_of(owners(ready, tmp_path, told, b=careful), least_sites=2)
+    sites = sites_of(owners(ready, tmp_path, told, b=careful), min_sites=2)
     place = deploy(ready.plan, sites, tmp_path / "runs", test=str(ready.test))
     assert any(
         "limits.max_epsilon_per_run = 2 per client: the plan asks for" in sentence
@@ -76,7 +76,7 @@ def test_a_site_that_allows_less_is_left_out_and_pays_nothing(ready, tmp_path) -
 
 
 def test_without_enough_sites_nothing_begins(ready, tmp_path) -> None:
-    sites = sites_of(owners(ready, tmp_path, [], b="", c=""), least_sites=2)
+    sites = sites_of(owners(ready, tmp_path, [], b="", c=""), min_sites=2)
     with pytest.raises(
         RunError,
         match=r"needs 2 sites, and 1 takes part [(]b: its owner's policy does not allow it",
@@ -90,8 +90,8 @@ def test_a_budget_for_life_ends_inside_a_run(ready, tmp_path) -> None:
     told: list[str] = []
     poor = GENEROUS.replace("max_epsilon_lifetime = 1e12", "max_epsilon_lifetime = 30")
     everybody = owners(ready, tmp_path, told, c=poor)
-    deploy(ready.plan, sites_of(everybody, least_sites=2), tmp_path / "runs")
-    place = deploy(ready.plan, sites_of(everybody, least_sites=2), tmp_path / "runs")
+    deploy(ready.plan, sites_of(everybody, min_sites=2), tmp_path / "runs")
+    place = deploy(ready.plan, sites_of(everybody, min_sites=2), tmp_path / "runs")
     late = [one for one in refused(place) if one.sender == "site c"]
     assert late
     assert {one.reason for one in late} == {
@@ -107,8 +107,8 @@ def test_a_budget_for_life_ends_inside_a_run(ready, tmp_path) -> None:
 def test_a_site_that_fails_says_only_that_it_failed(ready, tmp_path, monkeypatch) -> None:
     told: list[str] = []
     everybody = owners(ready, tmp_path, told)
-    sites = sites_of(everybody, least_sites=2)
-    site = sites.post.sites["b"]  # type: ignore[attr-defined]
+    sites = sites_of(everybody, min_sites=2)
+    site = sites.transport.sites["b"]  # type: ignore[attr-defined]
     monkeypatch.setattr(site, "_made", lambda *_: 1 / 0)
     place = deploy(ready.plan, sites, tmp_path / "runs")
     assert {one.reason for one in refused(place)} == {"it failed; its own log says why"}
@@ -118,11 +118,11 @@ def test_a_site_that_fails_says_only_that_it_failed(ready, tmp_path, monkeypatch
 def test_an_older_ledger_is_not_answered_from(ready, tmp_path) -> None:
     """An owner's ledger is put back from a copy, in the middle of a run: the site itself refuses, and names what is wrong."""
     told: list[str] = []
-    sites = sites_of(owners(ready, tmp_path, told), least_sites=2)
+    sites = sites_of(owners(ready, tmp_path, told), min_sites=2)
     ledger, copy, at = tmp_path / "b" / "ledger.sqlite", tmp_path / "copy", list[str]()
 
     def put_back(site: str, reply: bytes) -> bytes:
-        if site == "b" and letters.read(reply).subject.exchange == "train":
+        if site == "b" and signed_message.read(reply).subject.exchange == "train":
             at.append(site)
             if len(at) == 1:
                 shutil.copyfile(ledger, copy)  # every connection is closed, so the file is whole
@@ -130,7 +130,7 @@ def test_an_older_ledger_is_not_answered_from(ready, tmp_path) -> None:
                 shutil.copyfile(copy, ledger)
         return reply
 
-    sites.post.spoil = put_back  # type: ignore[attr-defined]
+    sites.transport.spoil = put_back  # type: ignore[attr-defined]
     place = deploy(ready.plan, sites, tmp_path / "runs", test=str(ready.test))
     assert any(
         "the ledger is older than its last receipt: it has 4 entries, the receipt says 6"
@@ -146,7 +146,7 @@ def test_an_older_ledger_is_not_answered_from(ready, tmp_path) -> None:
 def test_a_server_takes_no_answer_from_an_older_ledger(tmp_path) -> None:
     """The same, seen from the other side: a site that does not look."""
     known = Receipts(tmp_path)
-    reply = letters.Subject(
+    reply = signed_message.MessageSubject(
         kind="ask",
         run="r",
         plan=bytes(32),
@@ -170,10 +170,10 @@ def test_a_restarted_site_forgets_answers_too_when_a_run_ends(ready, tmp_path) -
     everybody = owners(ready, tmp_path, told := [])
     sites = sites_of(everybody)
     restarted = OwnerSite(everybody[1])
-    sites.post.spoil = lambda site, reply: (
+    sites.transport.spoil = lambda site, reply: (
         (  # type: ignore[attr-defined]
-            sites.post.sites.update(b=restarted)
-            if letters.read(reply).subject.round_no == 3
+            sites.transport.sites.update(b=restarted)
+            if signed_message.read(reply).subject.round_no == 3
             else None  # type: ignore[attr-defined]
         )
         or reply
@@ -189,10 +189,10 @@ def test_a_restarted_site_forgets_answers_too_when_a_run_ends(ready, tmp_path) -
     assert sum("has ended" in sentence for sentence in told) == 3
 
 
-def said_to(site: OwnerSite, job: plans.Plan) -> letters.Subject:
+def said_to(site: OwnerSite, job: plans.Plan) -> signed_message.MessageSubject:
     """Return what a site says to a plan that is offered by letter."""
     text = plans.to_toml(job)
-    subject = letters.Subject(
+    subject = signed_message.MessageSubject(
         kind="open",
         run="r-1",
         plan=hashlib.sha256(text.encode()).digest(),
@@ -201,14 +201,16 @@ def said_to(site: OwnerSite, job: plans.Plan) -> letters.Subject:
         exchange="open",
         nonce=bytes(16),
     )
-    return letters.read(site.handle(letters.write(subject, bodies.pack(Offer(plan=text))))).subject
+    return signed_message.read(
+        site.handle(signed_message.write(subject, bodies.pack(Offer(plan=text))))
+    ).subject
 
 
 def test_only_a_plan_the_policy_allows_comes_as_far_as_the_rows(tmp_path) -> None:
     site = OwnerSite(
         owner("a", tmp_path / "no such file.csv", tmp_path / "a", OF_THE_OWNER, unit=ONE_CLIENT)
     )
-    assert said_to(site, as_sites_read_it(plan_of())).status == "data"
+    assert said_to(site, remove_simulation_settings(plan_of())).status == "data"
 
 
 # Sites run no baselines, and see how long a message is when they build the model.
@@ -220,7 +222,7 @@ def test_a_malicious_plan_is_refused_by_a_letter_and_no_row_is_read(tmp_path, ca
     """The plans of the policy's own test, as a server would offer them: the file of rows does not even exist."""
     told: list[str] = []
     changes, _ = MALICIOUS[case]
-    job = as_sites_read_it(plan_of(**changes))
+    job = remove_simulation_settings(plan_of(**changes))
     site = OwnerSite(
         owner(
             "a",
@@ -248,7 +250,7 @@ SIMULATED_ONLY = {
 def test_a_site_refuses_what_only_a_simulation_can_do(ready, tmp_path, what) -> None:
     """A server that offers it all the same is told that the question is not taken; no row is read."""
     told: list[str] = []
-    job = as_sites_read_it(small_plan(tmp_path / "reviews.csv", **SIMULATED_ONLY[what]))
+    job = remove_simulation_settings(small_plan(tmp_path / "reviews.csv", **SIMULATED_ONLY[what]))
     site = OwnerSite(owner("a", tmp_path / "no such file.csv", tmp_path / "a", tell=told.append))
     assert said_to(site, job).status == "question"
     assert any("cannot run between sites" in sentence and what in sentence for sentence in told)
@@ -263,12 +265,14 @@ def test_stopped_for_want_of_sites_it_goes_on_later(ready, tmp_path) -> None:
         [owner(one.name, Path(one.source), tmp_path / "again" / one.name) for one in everybody],
         deadline=0.2,
     )
-    sites.post.spoil = lambda site, reply: None if site == "b" and sites.post.count > 14 else reply  # type: ignore[attr-defined]
+    sites.transport.spoil = lambda site, reply: (
+        None if site == "b" and sites.transport.count > 14 else reply
+    )  # type: ignore[attr-defined]
     with pytest.raises(
         RunError, match=r"needs 3 sites, got 2 \(b: no valid reply within 0.2 seconds\)"
     ):
         deploy(ready.plan, sites, tmp_path / "runs", simulated_noise=True, identity="same")
     (place,) = (tmp_path / "runs").iterdir()
-    sites.post.spoil = lambda site, reply: reply  # type: ignore[attr-defined]
+    sites.transport.spoil = lambda site, reply: reply  # type: ignore[attr-defined]
     resume(place, sites)
     assert model_of(place) == model_of(whole)

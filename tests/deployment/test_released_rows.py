@@ -14,8 +14,8 @@ import pytest
 from tacit import plan as plans
 from tacit.data.k_anonymity import unpack_rows
 from tacit.deployment import bodies
-from tacit.deployment.bodies import Answers
-from tacit.deployment.server.offered import offered
+from tacit.deployment.bodies import SiteResponse
+from tacit.deployment.deployable_plan import prepare_for_sites
 from tacit.deployment.site.owner_site import OwnerSite
 from tacit.errors import LedgerError
 from tacit.privacy.policy import Limits, PrivacyUnit, SiteLedger
@@ -76,7 +76,7 @@ def job(share: dict[str, Any] | None = None, **columns: Any) -> plans.Plan:
         "features": {"ranges": {"age": [0, 100]}} if "age" in roles["numeric"] else {}, "model": {"name": "logistic"},
         "codec": {"name": "plain"}, "server": {"rounds": 2, "weights": "rows"},
     }  # fmt: skip
-    return offered(plans.parse(tree))
+    return prepare_for_sites(plans.parse(tree))
 
 
 class Site:
@@ -101,7 +101,7 @@ class Site:
         reply = server.send("rows", "disclose rows", b"")
         if server.status != "ok":
             return None
-        frames = bodies.unpack(reply.body, Answers).frames
+        frames = bodies.unpack(reply.body, SiteResponse).frames
         return sum(messages.parse(head, memoryview(body)).header.dim for head, body in frames)
 
     def book(self) -> SiteLedger:
@@ -320,7 +320,7 @@ def test_a_request_that_is_repeated_leaves_once(site) -> None:
     assert reply.subject.status == "ok"
     with closing(site.book()) as book:
         assert len(book.said("disclosed")) == 1
-    ((head, body),) = bodies.unpack(reply.body, Answers).frames
+    ((head, body),) = bodies.unpack(reply.body, SiteResponse).frames
     frame = unpack_rows(
         body, ("age", "sex", "zip", "outcome"), messages.parse(head, memoryview(body)).header.dim
     )

@@ -10,7 +10,7 @@ from tacit import plan as plans
 from tacit import simulation
 from tacit.deployment.server.job import deploy
 from tacit.plan.kinds import OWN, tables_in
-from tacit.protocol.messages.letter import read
+from tacit.protocol.messages.signed_message import read
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
 from tacit.simulation.rehearsal import rehearsal
@@ -165,8 +165,8 @@ def test_a_secure_aggregation_is_that_of_the_sites_that_are_there(reviews, tmp_p
             owner(name, file, tmp_path / place / name)
             for name, file in zip("abc", ready.files, strict=True)
         ]
-        sites = sites_of(owners, least_sites=2, deadline=0.2)
-        sites.post.spoil = lambda site, reply: (
+        sites = sites_of(owners, min_sites=2, deadline=0.2)
+        sites.transport.spoil = lambda site, reply: (
             None if site == "c" and read(reply).subject.round_no > 1 else reply
         )  # type: ignore[attr-defined]
         run = deploy(

@@ -18,25 +18,25 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit import plan as plans
 from tacit.column_statistics.statistics import merge_statistics
 from tacit.deployment import bodies
-from tacit.deployment.asked import asked_of
 from tacit.deployment.bodies import (
-    Answers,
-    Begin,
-    Begun,
+    BeginRequest,
+    BeginResponse,
     Member,
     Offer,
-    Opened,
-    Question,
-    SeenRows,
+    OfferResponse,
+    SiteRequest,
+    SiteResponse,
+    StatisticsBody,
     Terms,
 )
 from tacit.deployment.confirmation import run_digest, sign_digest
+from tacit.deployment.plan_requirements import compute_requirements
 from tacit.deployment.server.job import deploy
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.owner_site import OwnerSite
 from tacit.privacy.policy import PrivacyUnit
 from tacit.protocol import messages
-from tacit.protocol.messages.letter import read
+from tacit.protocol.messages.signed_message import read
 from tacit.randomness import Draws
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
@@ -77,7 +77,7 @@ class Network:
 
     def opened(
         self, planned: plans.Plan, **others: plans.Plan
-    ) -> tuple[dict[str, HostileServer], dict[str, Opened]]:
+    ) -> tuple[dict[str, HostileServer], dict[str, OfferResponse]]:
         servers = {name: self.server(name, others.get(name, planned)) for name in SITES}
         found = {name: one.open() for name, one in servers.items()}
         assert all(found.values()), self.told
@@ -96,7 +96,9 @@ def network(tmp_path) -> Network:
     return Network(tmp_path)
 
 
-def terms_for(opened: dict[str, Opened], helps: tuple[str, ...] = ("c",), **changes: Any) -> Terms:
+def terms_for(
+    opened: dict[str, OfferResponse], helps: tuple[str, ...] = ("c",), **changes: Any
+) -> Terms:
     members, first = [], 0
     for site, one in opened.items():
         counts = {
@@ -109,7 +111,7 @@ def terms_for(opened: dict[str, Opened], helps: tuple[str, ...] = ("c",), **chan
         first += one.clients
     given = {
         "run": "job", "public": b"p" * 32, "largest_weight": 1, "members": members, "helps": list(helps),
-        "seen": SeenRows.of(merge_statistics([one.seen.statistics() for one in opened.values()])),
+        "seen": StatisticsBody.of(merge_statistics([one.seen.statistics() for one in opened.values()])),
         "helpers": [opened[site].helper_key for site in helps],
     }  # fmt: skip
     return Terms(**{**given, **changes})
@@ -117,20 +119,20 @@ def terms_for(opened: dict[str, Opened], helps: tuple[str, ...] = ("c",), **chan
 
 def begin(
     server: HostileServer, terms: Terms, confirmations: dict[str, bytes] | None = None
-) -> Begun | None:
+) -> BeginResponse | None:
     server.terms = terms
-    body = bodies.pack(Begin(terms=bodies.pack(terms), confirmations=confirmations or {}))
+    body = bodies.pack(BeginRequest(terms=bodies.pack(terms), confirmations=confirmations or {}))
     reply = server.send("begin", "begin", body)
     if server.status != "ok":
         return None
-    begun = bodies.unpack(reply.body, Begun)
+    begun = bodies.unpack(reply.body, BeginResponse)
     server.dim = begun.dim
     return begun
 
 
 def ask_helper(
-    server: HostileServer, answers: list[Answers], round_no: int = 1, exchange: str = HELPS
-) -> Answers | None:
+    server: HostileServer, answers: list[SiteResponse], round_no: int = 1, exchange: str = HELPS
+) -> SiteResponse | None:
     """Name all clients that answered to a helper, with their envelopes."""
     assert server.terms is not None
     envelopes, size = {}, 0
@@ -144,16 +146,16 @@ def ask_helper(
         messages.Header(server.terms.run, round_no, 0, exchange, size, len(names), payload.nbytes),
         payload,
     )
-    question = Question(
+    question = SiteRequest(
         to=np.array([1], "<i8").tobytes(), everyone=1, head=bytes(head), payload=bytes(body)
     )
     reply = server.send("help", exchange, bodies.pack(question), round_no)
-    return bodies.unpack(reply.body, Answers) if server.status == "ok" else None
+    return bodies.unpack(reply.body, SiteResponse) if server.status == "ok" else None
 
 
-def train(server: HostileServer, site: str) -> Answers | None:
+def train(server: HostileServer, site: str) -> SiteResponse | None:
     assert server.terms is not None
-    own = server.terms.of(site)
+    own = server.terms.find_member(site)
     return server.train(to=np.arange(own.first, own.first + own.clients))
 
 
@@ -175,7 +177,7 @@ def test_honest_sites_confirm_each_other_and_answer(network) -> None:
 @pytest.mark.parametrize("pinned", [False, True])
 def test_the_server_puts_its_own_key_in_a_helpers_place(tmp_path, pinned) -> None:
     """Before, site a sealed its clients' keys to the server, also with the plan's hash pinned: it opened every update."""
-    hashes = f'[plans]\nhashes = ["{asked_of(plan_of()).plan_hash}"]\n'
+    hashes = f'[plans]\nhashes = ["{compute_requirements(plan_of()).plan_hash}"]\n'
     network = Network(tmp_path, (hashes if pinned else "") + GENEROUS)
     servers, opened = network.opened(plan_of())
     honest = terms_for(opened)
@@ -216,7 +218,7 @@ def mixed(network: Network, servers: dict[str, HostileServer], terms: dict[str, 
         )
     assert train(servers["a"], "a") is None
     servers["c"].send(
-        "help", HELPS, bodies.pack(Question(to=b"", everyone=0, head=b"", payload=b"")), 1
+        "help", HELPS, bodies.pack(SiteRequest(to=b"", everyone=0, head=b"", payload=b"")), 1
     )
     assert servers["c"].status != "ok"
     assert "so it sends no update and helps nobody" in network.told["c"][-1]
@@ -267,7 +269,7 @@ def test_noise_of_a_seed_at_a_helper_and_real_noise_at_sites(network) -> None:
     """A helper whose owner allows simulated noise has a key that follows from the plan's seed; no site with real noise uses it."""
     server = network.server("c", plan_of())
     reply = server.send("open", "open", bodies.pack(Offer(plan=server.text, simulated_noise=True)))
-    simulated = bodies.unpack(reply.body, Opened)
+    simulated = bodies.unpack(reply.body, OfferResponse)
     others = {name: network.server(name, plan_of()) for name in ("a", "b")}
     opened = {name: one.open() for name, one in others.items()}
     mixed(
@@ -340,7 +342,7 @@ def test_without_peers_a_plan_with_helpers_is_refused_before_rows_are_read(tmp_p
     )
 
 
-def invented(opened: dict[str, Opened], clients: int) -> dict[str, Opened]:
+def invented(opened: dict[str, OfferResponse], clients: int) -> dict[str, OfferResponse]:
     return {**opened, "z": msgspec.structs.replace(opened["a"], clients=clients, nonce=bytes(32))}
 
 
@@ -497,10 +499,10 @@ def test_a_real_run_whose_sites_are_all_restarted_in_every_round(tmp_path) -> No
 
     def restart(site: str, reply: bytes) -> bytes:
         if read(reply).subject.round_no:
-            sites.post.sites[site] = OwnerSite(owners[site])  # type: ignore[attr-defined]
+            sites.transport.sites[site] = OwnerSite(owners[site])  # type: ignore[attr-defined]
         return reply
 
-    sites.post.spoil = restart  # type: ignore[attr-defined]
+    sites.transport.spoil = restart  # type: ignore[attr-defined]
     place = deploy(ready.plan, sites, tmp_path / "runs", test=str(ready.test))
     assert model_of(place)
     assert not record.of_kind(list(record.read(place / RECORD)), record.Refused)

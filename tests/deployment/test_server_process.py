@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from tacit import plan, training
 from tacit.codecs.hashcomb import derive_round_key
 from tacit.deployment import bodies
-from tacit.deployment.bodies import Begin, Offer
+from tacit.deployment.bodies import BeginRequest, Offer
 from tacit.deployment.confirmation import run_digest
 from tacit.deployment.server.job import DEPLOYMENT, TERMS
 from tacit.negotiation import NegotiationTerms, save
@@ -102,7 +102,7 @@ def seen(tmp_path_factory) -> Iterator[Seen]:
     messages = carried({name: line for name, (line, _) in lines.items()}, to_sites, mine)
     place = Path(mine.recv())
     models = [_model_at(folder / name) for name in SITES]
-    begin = bodies.unpack((place / TERMS).read_bytes(), Begin)
+    begin = bodies.unpack((place / TERMS).read_bytes(), BeginRequest)
     run, offer = (
         json.loads((place / DEPLOYMENT).read_bytes())["run"],
         Offer(plan=plan.to_toml(plan_of(place))),

@@ -9,8 +9,8 @@ import pytest
 
 from tacit.deployment.site.terms_checks import (
     NO_PEERS,
-    Known,
-    Sums,
+    AggregationFacts,
+    SiteKnowledge,
     check_sites,
     check_terms,
     refuse_without_peers,
@@ -20,10 +20,10 @@ from tacit.privacy.policy import Limits, Policy
 from tests.deployment.agreements import helper_key, members, nonce, peers, plan_of, terms_of
 
 PLAN = plan_of(secure_aggregation={"helpers": 2})
-KNOWN = Known(site="a", nonce=nonce("a"), helper_key=helper_key("a"), peers=peers())
+KNOWN = SiteKnowledge(site="a", nonce=nonce("a"), helper_key=helper_key("a"), peers=peers())
 HELPED = terms_of(helps=["a", "b"], helpers=[helper_key("a"), helper_key("b")])
 POLICY = Policy(limits=Limits(min_cohort=30))
-SUMS = Sums(min_clients=30, noise_by_clients=False)
+SUMS = AggregationFacts(min_clients=30, noise_by_clients=False)
 
 
 def refused(
@@ -31,8 +31,8 @@ def refused(
     *,
     kind: type[Exception] = WireError,
     terms: Any = HELPED,
-    known: Known = KNOWN,
-    sums: Sums = SUMS,
+    known: SiteKnowledge = KNOWN,
+    sums: AggregationFacts = SUMS,
 ) -> None:
     with pytest.raises(kind) as error:
         check_sites(POLICY, PLAN, terms, sums, known)
@@ -78,7 +78,7 @@ def test_terms_of_this_run() -> None:
 def test_terms_that_rest_on_known_sites_pass() -> None:
     check_sites(POLICY, PLAN, HELPED, SUMS, KNOWN)
     check_sites(POLICY, PLAN, HELPED, SUMS, replace(KNOWN, helpers=("a", "b")))
-    check_sites(POLICY, PLAN, HELPED, Sums(30, True), KNOWN)
+    check_sites(POLICY, PLAN, HELPED, AggregationFacts(30, True), KNOWN)
     stranger = changed(members=members(15))
     check_sites(POLICY, PLAN, stranger, SUMS, replace(KNOWN, site="c", peers=peers("a", "b")))
 
@@ -165,8 +165,8 @@ def test_strangers() -> None:
         terms=changed(members=members(15)),
     )
     everybody = f"{begin}the clients of all sites make the noise together{end}"
-    refused(everybody, known=known, sums=Sums(30, True))
-    refused(everybody, known=replace(known, site="c"), sums=Sums(30, True))
+    refused(everybody, known=known, sums=AggregationFacts(30, True))
+    refused(everybody, known=replace(known, site="c"), sums=AggregationFacts(30, True))
     two = (
         "terms refused: [peers] of site.toml lacks c, d, and a helper adds up clients of sites it"
         " knows; add the key if you know it"
@@ -186,7 +186,7 @@ def test_enough_clients_at_known_sites() -> None:
         f"{policy}helpers add up sets of 29 clients in this run; ask for a plan with a larger"
         " secure_aggregation.min_clients",
         kind=PolicyError,
-        sums=Sums(29, False),
+        sums=AggregationFacts(29, False),
     )
     refused(
         f"{policy}27 of the 27 clients that the server names are at sites in [peers] of site.toml;"

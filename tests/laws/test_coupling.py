@@ -24,11 +24,11 @@ from tacit.data import clean
 from tacit.data.k_anonymity import RowRelease, pack_rows
 from tacit.data.k_anonymity import decide_release as disclose_offer
 from tacit.deployment import bodies
-from tacit.deployment.bodies import Begin, Member, SeenRows, Terms
+from tacit.deployment.bodies import BeginRequest, Member, StatisticsBody, Terms
 from tacit.deployment.bodies import Offer as OfferedPlan
-from tacit.deployment.server.offered import offered
+from tacit.deployment.deployable_plan import prepare_for_sites
 from tacit.deployment.site import participation
-from tacit.deployment.site.site_half import SiteHalf
+from tacit.deployment.site.site_side import SiteSide
 from tacit.plan.kinds import OWN, tables_in
 from tacit.privacy.policy import PrivacyUnit
 from tacit.protocol.exchanges.batch import train_each
@@ -128,13 +128,15 @@ def simulated(
 
 def at_a_site(
     worlds: Path, folder: Path, kind: dict[str, Any], codec: str, **more: Any
-) -> list[SiteHalf]:
+) -> list[SiteSide]:
     """Return a site's half of a run in both worlds, as the site builds it from an offer and from the same terms."""
     opened, halves, terms = [], [], b""
     for world in (0, 1):
         source = source_of(worlds, kind, world)
         text = plans.to_toml(
-            offered(plans.parse(tree_of(kind, CODECS[codec], source, **more)), simulated_noise=True)
+            prepare_for_sites(
+                plans.parse(tree_of(kind, CODECS[codec], source, **more)), simulated_noise=True
+            )
         )
         offer = OfferedPlan(plan=text, simulated_noise=True)
         one = owner(
@@ -147,7 +149,7 @@ def at_a_site(
         opened.append(run.opened())
         if world == 0:
             terms = bodies.pack(_terms(opened[0], bool(more.get("secure_aggregation"))))
-        run.begun(bodies.pack(Begin(terms=terms)))
+        run.begun(bodies.pack(BeginRequest(terms=terms)))
         assert run.built is not None
         assert [run.built.owner_of(name) for name in run.built.site.names] == EVERYBODY
         halves.append(run.built)
@@ -155,7 +157,7 @@ def at_a_site(
     return halves
 
 
-def _terms(opened: bodies.Opened, helps: bool) -> Terms:
+def _terms(opened: bodies.OfferResponse, helps: bool) -> Terms:
     member = Member(
         site="a", first=0, clients=opened.clients, rows=opened.rows, test_rows=opened.test_rows, nonce=opened.nonce
     )  # fmt: skip
@@ -164,7 +166,7 @@ def _terms(opened: bodies.Opened, helps: bool) -> Terms:
         identity="law",
         public=bytes(32),
         largest_weight=1000,
-        seen=SeenRows.of(opened.seen.statistics()),
+        seen=StatisticsBody.of(opened.seen.statistics()),
         members=[member],
         helpers=[opened.helper_key] if helps else [],
         helps=["a"] if helps else [],
@@ -220,7 +222,7 @@ def test_a_client_s_rows_move_no_other_update_at_a_site(
     assert moved(*together) == [CHANGED]
 
 
-def question(half: SiteHalf) -> Request:
+def question(half: SiteSide) -> Request:
     """Return the question of the first round to everybody at a site."""
     return half.exchanges["train"].ask(first_state(half.site, half.learner))
 

@@ -36,8 +36,8 @@ from tacit.plan.presets.privacy import expanded
 from tacit.plan.tables import server as server_table
 from tacit.plan.tables.local import problems as local_problems
 from tacit.protocol.agreement import Agreement
+from tacit.protocol.exchanges.contributor_heads import helps
 from tacit.protocol.exchanges.heads import Heads
-from tacit.protocol.exchanges.question import helps
 from tacit.protocol.exchanges.train import Train
 from tacit.randomness import Draws
 from tacit.rows import Lexicon

@@ -11,11 +11,11 @@ import pytest
 
 from tacit import codecs
 from tacit.deployment import bodies
-from tacit.deployment.bodies import Answers, Opened
+from tacit.deployment.bodies import OfferResponse, SiteResponse
 from tacit.deployment.site.owner_site import OwnerSite
 from tacit.errors import RunError, WireError
 from tacit.protocol import messages
-from tacit.protocol.messages.letter import Letter
+from tacit.protocol.messages.signed_message import SignedMessage
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
 from tacit.secure_aggregation import HelperKey, build_sealer
@@ -29,7 +29,7 @@ from tests.deployment.test_new_attacks import Deployed
 from tests.deployment.test_secure_aggregation_attacks import SITES, begin, plan_of, terms_for, train
 from tests.secure_aggregation.parties import ROOT
 
-Change = Callable[[Letter, Attack], bytes]
+Change = Callable[[SignedMessage, Attack], bytes]
 DP_SUM = {"name": "dp_sum", "epsilon": 1.0, "delta": 1e-5, "clip": 1.0}
 TAG = 32
 
@@ -47,55 +47,55 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Deployed:
 def lost(network: Deployed) -> str:
     """The model of a round without a sum."""
     return model_of(
-        network.run("help", lambda letter, attack: attack.signed(letter, b"", status="failed"))
+        network.run("help", lambda message, attack: attack.signed(message, b"", status="failed"))
     )
 
 
-def part_of(letter: Letter) -> tuple[bytes, bytes]:
-    ((head, payload),) = bodies.unpack(letter.body, Answers).frames
+def part_of(message: SignedMessage) -> tuple[bytes, bytes]:
+    ((head, payload),) = bodies.unpack(message.body, SiteResponse).frames
     return head, bytes(payload)
 
 
 def sent(*frames: tuple[bytes, bytes]) -> bytes:
-    return bodies.pack(Answers(frames=[*frames]))
+    return bodies.pack(SiteResponse(frames=[*frames]))
 
 
 def with_words(change: Callable[[np.ndarray], np.ndarray]) -> Change:
     """Another part under the right tag, which anybody can compute."""
 
-    def attacked(letter: Letter, attack: Attack) -> bytes:
-        head, payload = part_of(letter)
+    def attacked(message: SignedMessage, attack: Attack) -> bytes:
+        head, payload = part_of(message)
         words = change(np.frombuffer(payload[:-TAG], "<u4")).astype("<u4")
-        return attack.signed(letter, sent((head, words.tobytes() + payload[-TAG:])))
+        return attack.signed(message, sent((head, words.tobytes() + payload[-TAG:])))
 
     return attacked
 
 
 def with_header(**changes: object) -> Change:
-    def attacked(letter: Letter, attack: Attack) -> bytes:
-        head, payload = part_of(letter)
+    def attacked(message: SignedMessage, attack: Attack) -> bytes:
+        head, payload = part_of(message)
         header = msgspec.structs.replace(
             messages.parse(head, memoryview(payload)).header, **changes
         )
-        return attack.signed(letter, sent((messages.head_of(header), payload)))
+        return attack.signed(message, sent((messages.head_of(header), payload)))
 
     return attacked
 
 
-def _two(letter: Letter, attack: Attack) -> bytes:
-    head, payload = part_of(letter)
+def _two(message: SignedMessage, attack: Attack) -> bytes:
+    head, payload = part_of(message)
     return attack.signed(
-        letter, sent((head, bytes(len(payload) - TAG) + payload[-TAG:]), (head, payload))
+        message, sent((head, bytes(len(payload) - TAG) + payload[-TAG:]), (head, payload))
     )
 
 
-def _wide(letter: Letter, attack: Attack) -> bytes:
-    head, payload = part_of(letter)
+def _wide(message: SignedMessage, attack: Attack) -> bytes:
+    head, payload = part_of(message)
     twice = 2 * payload[:-TAG] + payload[-TAG:]
     header = msgspec.structs.replace(
         messages.parse(head, memoryview(payload)).header, payload_size=len(twice)
     )
-    return attack.signed(letter, sent((messages.head_of(header), twice)))
+    return attack.signed(message, sent((messages.head_of(header), twice)))
 
 
 LARGE = (
@@ -104,7 +104,7 @@ LARGE = (
 )
 ATTACKS: dict[str, tuple[Change, str, str]] = {
     "no part": (
-        lambda letter, attack: attack.signed(letter, sent()),
+        lambda message, attack: attack.signed(message, sent()),
         "helper 2",
         "exactly one part of the sum, got 0",
     ),
@@ -164,9 +164,11 @@ def test_a_helpers_key_that_is_none_names_the_helper(network: Deployed) -> None:
     """Before, all honest sites refused the terms, and the server named them and not the helper."""
     for key in (b"", bytes(32), b"x" * 31, HelperKey.draw(ROOT, True).public()):
 
-        def other_key(letter: Letter, attack: Attack, key: bytes = key) -> bytes:
-            one = msgspec.structs.replace(bodies.unpack(letter.body, Opened), helper_key=key)
-            return attack.signed(letter, bodies.pack(one))
+        def other_key(message: SignedMessage, attack: Attack, key: bytes = key) -> bytes:
+            one = msgspec.structs.replace(
+                bodies.unpack(message.body, OfferResponse), helper_key=key
+            )
+            return attack.signed(message, bodies.pack(one))
 
         with pytest.raises(RunError, match=r"site 'b' cannot help: .* key .*--helper"):
             network.run("open", other_key)

@@ -140,7 +140,7 @@ def test_what_was_committed_to_is_made_once(reviews, tmp_path, monkeypatch) -> N
     plan = job(reviews, rounds=2)
     first = finished(simulation.start(plan, tmp_path)).parameters_sha256
     assert len(made) == len(set(made)) == 40
-    monkeypatch.setattr("tacit.protocol.promised._MOST_BYTES", 0)
+    monkeypatch.setattr("tacit.protocol.promised_updates._MOST_BYTES", 0)
     assert finished(simulation.start(plan, tmp_path)).parameters_sha256 == first, (
         "what does not fit is made again, the same"
     )

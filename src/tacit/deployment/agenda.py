@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tacit.errors import RunError, WireError
 from tacit.files import replace_file
 from tacit.plan import HashComb, Plan
-from tacit.protocol.messages.letter import Subject
+from tacit.protocol.messages.signed_message import MessageSubject
 
 MEASURE = "measure"
 """The one name of a measure."""
@@ -88,7 +88,7 @@ class Agenda:
                 " new run"
             ) from None
 
-    def place(self, subject: Subject) -> Place:
+    def place(self, subject: MessageSubject) -> Place:
         """Return where a request stands; raise WireError if the plan does not imply it."""
         rounds, named = self.plan.server.rounds, subject.exchange
         if subject.kind == "rows":
@@ -113,7 +113,7 @@ class Agenda:
             )
         return Place(subject.round_no, len(self.exchanges))
 
-    def take(self, subject: Subject, request: bytes, model: str | None = None) -> None:
+    def take(self, subject: MessageSubject, request: bytes, model: str | None = None) -> None:
         """Note a request on the disk; raise WireError if it comes too late, or carries another
         model than its round has.
 
@@ -145,5 +145,5 @@ class Agenda:
         self.last, self.models = (place, request.hex()), models
 
 
-def _said(subject: Subject) -> str:
+def _said(subject: MessageSubject) -> str:
     return f"round {subject.round_no:,}, {subject.exchange}"

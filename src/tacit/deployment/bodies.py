@@ -26,14 +26,14 @@ refused before they do.
 MAX_VALUES = 10_000
 """Classes, and categories of one column."""
 
-Whole = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+NonNegative = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 Signed = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
 Clients = Annotated[int, msgspec.Meta(ge=0, le=MAX_CLIENTS)]
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Key = Annotated[bytes, msgspec.Meta(max_length=4096)]
 Value = Annotated[str, msgspec.Meta(max_length=1000)]
 Values = Annotated[list[Value], msgspec.Meta(max_length=MAX_VALUES)]
-Answer = Literal["off", "noisy", "exact"]
+CountsMode = Literal["off", "noisy", "exact"]
 """How a site answers measures: with no counts, with noisy ones, with exact ones."""
 Body = TypeVar("Body", bound=msgspec.Struct)
 Nonce = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
@@ -56,7 +56,7 @@ class Offer(_Strict, frozen=True, kw_only=True):
     measures: bool = True
 
 
-class SeenRows(_Strict, frozen=True, kw_only=True):
+class StatisticsBody(_Strict, frozen=True, kw_only=True):
     """What features must know of a site's rows, in the clear."""
 
     classes: Values
@@ -84,9 +84,9 @@ class SeenRows(_Strict, frozen=True, kw_only=True):
                 )
 
     @staticmethod
-    def of(seen: ColumnStatistics) -> SeenRows:
+    def of(seen: ColumnStatistics) -> StatisticsBody:
         """Return the same, ready to be sent."""
-        return SeenRows(
+        return StatisticsBody(
             classes=list(seen.classes),
             ranges=dict(seen.ranges),
             categories={name: list(known) for name, known in seen.categories.items()},
@@ -108,20 +108,20 @@ class SeenRows(_Strict, frozen=True, kw_only=True):
         )
 
 
-class Opened(_Strict, frozen=True, kw_only=True):
+class OfferResponse(_Strict, frozen=True, kw_only=True):
     """A site takes part: how many clients it has, how many rows these train on, about how many it
     holds out, the most one of them counts, what features must know, its nonce in this run, its
     public key as a helper, and how it answers measures.
     """
 
     clients: Clients
-    rows: Whole
-    test_rows: Whole
-    largest_weight: Whole
-    seen: SeenRows
+    rows: NonNegative
+    test_rows: NonNegative
+    largest_weight: NonNegative
+    seen: StatisticsBody
     nonce: Nonce
     helper_key: bytes
-    measures: Answer = "off"
+    measures: CountsMode = "off"
 
 
 class Member(_Strict, frozen=True, kw_only=True):
@@ -132,10 +132,10 @@ class Member(_Strict, frozen=True, kw_only=True):
     site: Word
     first: Clients
     clients: Clients
-    rows: Whole
-    test_rows: Whole
+    rows: NonNegative
+    test_rows: NonNegative
     nonce: Nonce
-    measures: Answer = "off"
+    measures: CountsMode = "off"
 
 
 class Terms(_Strict, frozen=True, kw_only=True):
@@ -149,8 +149,8 @@ class Terms(_Strict, frozen=True, kw_only=True):
     run: Word
     identity: Word | None = None
     public: bytes
-    largest_weight: Whole
-    seen: SeenRows
+    largest_weight: NonNegative
+    seen: StatisticsBody
     members: Annotated[list[Member], msgspec.Meta(min_length=1, max_length=10_000)]
     helpers: list[bytes] = []
     helps: list[Word] = []
@@ -186,14 +186,14 @@ class Terms(_Strict, frozen=True, kw_only=True):
             helpers=tuple(self.helpers),
         )
 
-    def of(self, site: str) -> Member:
+    def find_member(self, site: str) -> Member:
         """Return a site's own line."""
         for member in self.members:
             if member.site == site:
                 return member
         raise WireError(f"terms refused: need a line for site {site!r}, got none")
 
-    def site_of(self, client: int) -> str | None:
+    def find_site(self, client: int) -> str | None:
         """Return where a client sits."""
         found = (
             member.site
@@ -203,7 +203,7 @@ class Terms(_Strict, frozen=True, kw_only=True):
         return next(found, None)
 
 
-class Begin(_Strict, frozen=True, kw_only=True):
+class BeginRequest(_Strict, frozen=True, kw_only=True):
     """A run is to begin: its terms as bytes, and, once all sites have them, what each site confirms
     by its signature.
     """
@@ -216,12 +216,12 @@ class Begin(_Strict, frozen=True, kw_only=True):
         return unpack(self.terms, Terms)
 
 
-class Begun(_Strict, frozen=True, kw_only=True):
+class BeginResponse(_Strict, frozen=True, kw_only=True):
     """A site is ready: the size of the model it built, which of its clients have rows to train on,
     and its signature on the run's digest, for the other sites.
     """
 
-    dim: Whole
+    dim: NonNegative
     with_rows: bytes
     confirmation: Signature
 
@@ -235,7 +235,7 @@ class RecordHead(_Strict, frozen=True, kw_only=True):
     signature on it.
     """
 
-    length: Whole
+    length: NonNegative
     head: Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
     signature: Signature
 
@@ -253,21 +253,21 @@ class RecordHead(_Strict, frozen=True, kw_only=True):
         return SignedHead(length=self.length, head=self.head.hex(), signature=self.signature.hex())
 
 
-class Question(_Strict, frozen=True, kw_only=True):
+class SiteRequest(_Strict, frozen=True, kw_only=True):
     """One exchange's request to the clients of a site; `everyone` is how many clients are asked at
     all sites.
     """
 
     to: bytes
-    everyone: Whole
+    everyone: NonNegative
     head: bytes
     payload: bytes
 
     @staticmethod
-    def of(request: Request, to: Names, everyone: int) -> Question:
+    def of(request: Request, to: Names, everyone: int) -> SiteRequest:
         """Return what a site is asked."""
         head, payload = request.frame
-        return Question(
+        return SiteRequest(
             to=to.astype("<i8").tobytes(),
             everyone=everyone,
             head=bytes(head),
@@ -290,7 +290,7 @@ class Question(_Strict, frozen=True, kw_only=True):
         return self.head, memoryview(bytearray(self.payload))
 
 
-class Answers(_Strict, frozen=True, kw_only=True):
+class SiteResponse(_Strict, frozen=True, kw_only=True):
     """What a site's clients answer: messages one by one, or one for all; and who does not, by a
     word for the reason.
     """
@@ -311,7 +311,7 @@ class Counts(_Strict, frozen=True, kw_only=True):
     claim: Annotated[bytes, msgspec.Meta(max_length=10_000)] = b""
 
 
-class Measured(_Strict, frozen=True, kw_only=True):
+class MeasureResponse(_Strict, frozen=True, kw_only=True):
     """What a site says of a model: a digest of the model as clients there read it
     (`Site.digest_of_model`), and counts on rows it holds out. Without counts `withheld` names the
     line of the policy by which none are sent. A loss is never sent: it tells of single rows.
@@ -332,12 +332,10 @@ def unpack(data: memoryview | bytes, kind: type[Body]) -> Body:
     try:
         return msgspec.msgpack.decode(data, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise WireError(
-            f"letter refused: needs {kind.__name__}, got something else ({error})"
-        ) from None
+        raise WireError(f"the message body is not a valid {kind.__name__} ({error})") from None
 
 
-def names_in(data: bytes) -> Any:
+def read_names(data: bytes) -> Any:
     """Return names that were sent as bytes."""
     if len(data) % 8:
         raise WireError("names refused: need 8 bytes each, got others")

@@ -23,7 +23,7 @@ from tacit.privacy.claim import Claim
 from tacit.privacy.ledger.client_ledgers import ClientLedgers
 from tacit.protocol import messages
 from tacit.protocol.agreement import Agreement
-from tacit.protocol.promised import Promised
+from tacit.protocol.promised_updates import Promised
 from tacit.protocol.round import Request
 from tacit.randomness import Draws
 from tacit.rows import Clients, Rows, Vector

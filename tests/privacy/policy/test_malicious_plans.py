@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tacit import codecs, data
-from tacit.deployment.asked import asked_of
+from tacit.deployment.plan_requirements import compute_requirements
 from tacit.plan import parse
 from tacit.privacy.claim import Claim, GaussianNoise
 from tacit.privacy.policy import Policy, Requirements, find_refusals, parse_policy
@@ -69,19 +69,19 @@ def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_honest_plan_is_allowed() -> None:
-    asked = asked_of(plan_of(), parameters=10_000)
+    asked = compute_requirements(plan_of(), parameters=10_000)
     assert find_refusals(policy_for(asked), asked) == []
     assert asked.epsilon_per_run == pytest.approx(2.0, abs=1e-4)
     assert asked.disclosures == ("clients", "classes")
 
 
 def test_without_a_policy_nothing_is_allowed() -> None:
-    (sentence,) = find_refusals(None, asked_of(plan_of()))
+    (sentence,) = find_refusals(None, compute_requirements(plan_of()))
     assert "there is no policy" in sentence
 
 
 def test_an_empty_policy_allows_nothing() -> None:
-    found = "\n".join(find_refusals(Policy(), asked_of(plan_of())))
+    found = "\n".join(find_refusals(Policy(), compute_requirements(plan_of())))
     for key in (
         "allow.models",
         "allow.codecs",
@@ -153,14 +153,19 @@ def test_a_malicious_plan_is_refused_before_data_is_read(case: str) -> None:
     changes, sentence = MALICIOUS[case]
     tables = {key: value for key, value in changes.items() if key != "baselines"}
     plan = replace(plan_of(**tables), baselines=tuple(changes.get("baselines", ())))
-    asked = asked_of(plan, parameters=300_000 if case == "oversized message" else 10_000)
-    found = find_refusals(policy_for(asked_of(plan_of()), asked), asked)
+    asked = compute_requirements(
+        plan, parameters=300_000 if case == "oversized message" else 10_000
+    )
+    found = find_refusals(policy_for(compute_requirements(plan_of()), asked), asked)
     assert any(sentence in one for one in found), found
     assert all(one and "\n" not in one for one in found)
 
 
 def test_an_unknown_plan_is_refused_by_its_hash() -> None:
-    known, asked = asked_of(plan_of()), asked_of(plan_of(server={"lr": 2.0}))
+    known, asked = (
+        compute_requirements(plan_of()),
+        compute_requirements(plan_of(server={"lr": 2.0})),
+    )
     (sentence,) = find_refusals(policy_for(known), asked)
     assert (
         sentence == f"plans.hashes: the plan {asked.plan_hash} is not among the 1 that may run here"
@@ -168,7 +173,7 @@ def test_an_unknown_plan_is_refused_by_its_hash() -> None:
 
 
 def test_noise_from_a_seed_needs_permission() -> None:
-    asked = replace(asked_of(plan_of()), simulation_noise=True)
+    asked = replace(compute_requirements(plan_of()), simulation_noise=True)
     (sentence,) = find_refusals(policy_for(asked), asked)
     assert (
         sentence == "allow.simulation_noise = false: noise would come from a seed that others know"
@@ -177,8 +182,8 @@ def test_noise_from_a_seed_needs_permission() -> None:
 
 def test_an_epsilon_that_grows_with_the_model_is_known_with_its_size() -> None:
     plan = plan_of(codec={"name": "rr", "epsilon": 0.001, "clip": 0.01})
-    assert asked_of(plan).epsilon_per_run is None
-    assert 0 < (asked_of(plan, parameters=100).epsilon_per_update or 0) < 0.1
+    assert compute_requirements(plan).epsilon_per_run is None
+    assert 0 < (compute_requirements(plan, parameters=100).epsilon_per_update or 0) < 0.1
 
 
 def test_votes_count_against_the_limits_also_where_something_else_has_no_epsilon() -> None:
@@ -197,7 +202,7 @@ def test_votes_count_against_the_limits_also_where_something_else_has_no_epsilon
         server={"rounds": 8},
         codec={"name": "plain"},
     )
-    asked = asked_of(plan, parameters=10_000)
+    asked = compute_requirements(plan, parameters=10_000)
     assert asked.unbounded
     assert asked.epsilon_per_run is not None
     assert asked.epsilon_per_run > 8
@@ -223,11 +228,13 @@ def test_a_codec_that_nobody_knows_is_refused_by_what_it_says_of_itself(monkeypa
 
         return replace(known, name="made up", claims=claims)
 
-    assert not asked_of(honest).trusts_server
+    assert not compute_requirements(honest).trusts_server
     monkeypatch.setitem(codecs._MAKERS_FOR_A_RUN, "gaussian", made)
     for size in (None, 1000):
-        assert asked_of(honest, parameters=size).trusts_server
-    found = find_refusals(policy_for(asked_of(honest)), asked_of(honest, parameters=1000))
+        assert compute_requirements(honest, parameters=size).trusts_server
+    found = find_refusals(
+        policy_for(compute_requirements(honest)), compute_requirements(honest, parameters=1000)
+    )
     assert found == [
         "allow.trust_server = false: the plan's promise rests on the server, and there is no"
         " [secure_aggregation]"

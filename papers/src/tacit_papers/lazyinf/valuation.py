@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tacit import training
 from tacit.codecs.votes import single_vote
 from tacit.errors import DataError
-from tacit.protocol.exchanges.question import helps
+from tacit.protocol.exchanges.contributor_heads import helps
 from tacit.randomness import Draws
 from tacit.server import Ballots
 from tacit.training.head import Steps

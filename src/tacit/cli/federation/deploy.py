@@ -17,7 +17,7 @@ from tacit.cli.options import RUNS, AllowCode, AsJson, NoReport, Overrides, Quie
 
 if TYPE_CHECKING:
     from tacit.deployment.server.job import Sites
-    from tacit.deployment.server.mail import Manner
+    from tacit.deployment.server.messenger import RequestSettings
     from tacit.protocol.observer import Observer
 
 _SECONDS_AWAY = 600.0
@@ -35,14 +35,14 @@ def deploy(
         str | None,
         typer.Option("--resume", metavar="RUN", help="Go on with a stopped or killed run."),
     ] = None,
-    least_sites: Annotated[
+    min_sites: Annotated[
         int, typer.Option("--least-sites", min=1, help="Stop if fewer sites answer.")
     ] = 2,
     deadline: Annotated[
         float,
         typer.Option("--deadline", min=1, help="Seconds to wait for the answers of an exchange."),
     ] = 600.0,
-    ask_again: Annotated[
+    retry_after: Annotated[
         float,
         typer.Option("--ask-again", min=1, help="Seconds until a silent site is asked again."),
     ] = 20.0,
@@ -81,7 +81,7 @@ def deploy(
       tacit deploy --resume newsgroups-3
     """
     from tacit.deployment.server import job
-    from tacit.deployment.server.mail import Manner
+    from tacit.deployment.server.messenger import RequestSettings
     from tacit.errors import PlanError, TacitError
     from tacit.plan import load
 
@@ -89,7 +89,7 @@ def deploy(
         raise PlanError(
             "deploy needs a plan, or a run with --resume, got both or neither; name one of them"
         )
-    manner = Manner(least_sites=least_sites, deadline=deadline, ask_again=ask_again)
+    requests = RequestSettings(min_sites=min_sites, deadline=deadline, retry_after=retry_after)
     settings = {
         "test": str(test.resolve()) if test else None,
         "helpers": tuple(helper or ()),
@@ -108,7 +108,7 @@ def deploy(
         name = loaded.name
 
     def work(observer: Observer) -> Path:
-        with_sites = Connection(folder, name, manner)
+        with_sites = Connection(folder, name, requests)
         if resume is not None:
             return with_sites.until_done(place, observer)
         begun = job.prepare(loaded, runs, **settings)
@@ -124,8 +124,8 @@ def deploy(
 class Connection:
     """A line to the sites of a server; opened anew when the server went away and came back."""
 
-    def __init__(self, folder: Path, name: str, manner: Manner) -> None:
-        self.folder, self.name, self.manner = folder, name, manner
+    def __init__(self, folder: Path, name: str, settings: RequestSettings) -> None:
+        self.folder, self.name, self.settings = folder, name, settings
 
     def until_done(self, place: Path, observer: Observer) -> Path:
         """Run what is left of a run; a server that went away is waited for, and the run taken up
@@ -144,7 +144,7 @@ class Connection:
                     done = True
                     return found
                 finally:
-                    sites.post.close(done)
+                    sites.transport.close(done)
                     end = time.monotonic() + _SECONDS_AWAY
             except PeerError as error:
                 if time.monotonic() > end or not was_there:
@@ -175,10 +175,10 @@ class Connection:
             key = load_ssh_public_key(facts["public_key"].encode())
             assert isinstance(key, EllipticCurvePublicKey)
             keys[name] = key
-        post = FlowerChannel(
+        transport = FlowerChannel(
             folder=self.folder,
             address=read_endpoint(self.folder).address,
             name=self.name,
             max_bytes=MAX_MESSAGE_BYTES,
         )
-        return Sites(post=post, keys=keys, manner=self.manner)
+        return Sites(transport=transport, keys=keys, settings=self.settings)

@@ -67,12 +67,12 @@ def init(file: Target = Path("policy.toml"), plan: For = None, force: Force = Fa
         )
     asked = None
     if plan is not None:
-        from tacit.deployment.asked import asked_of
+        from tacit.deployment.plan_requirements import compute_requirements
         from tacit.plan import load
         from tacit.privacy.policy import Limits, Policy
 
         loaded = load(plan)
-        asked = asked_of(loaded, policy=Policy(limits=Limits(delta=loaded.delta)))
+        asked = compute_requirements(loaded, policy=Policy(limits=Limits(delta=loaded.delta)))
     try:
         file.write_text(render_policy(str(file), asked), encoding="utf-8")
     except OSError as error:
@@ -130,13 +130,13 @@ def check(
     """
     from dataclasses import asdict, replace
 
-    from tacit.deployment.asked import asked_of
+    from tacit.deployment.plan_requirements import compute_requirements
     from tacit.plan import load
     from tacit.privacy.policy import find_refusals, find_unit_refusals, load_policy
     from tacit.privacy.policy.user_code import allows_code
 
     limits, unit, planned = load_policy(policy), unit_beside(policy), load(plan, overrides)
-    asked = asked_of(
+    asked = compute_requirements(
         planned,
         parameters=parameters,
         policy=limits,
@@ -215,12 +215,15 @@ def check_policy(plan: Plan, policy: Path | None) -> None:
     """
     if policy is None:
         return
-    from tacit.deployment.asked import asked_of
+    from tacit.deployment.plan_requirements import compute_requirements
     from tacit.privacy.policy import find_refusals, find_unit_refusals, load_policy, refuse_rows
     from tacit.privacy.policy.user_code import allows_code
 
     limits = load_policy(policy)
-    unit, asked = unit_beside(policy), asked_of(plan, allow_code=allows_code(limits, plan))
+    unit, asked = (
+        unit_beside(policy),
+        compute_requirements(plan, allow_code=allows_code(limits, plan)),
+    )
     broken = find_refusals(limits, asked) + (find_unit_refusals(unit, asked) if unit else [])
     if not broken and plan.data.share is not None:
         from tacit.simulation.prepared_rows import preview

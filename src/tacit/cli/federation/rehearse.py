@@ -186,7 +186,7 @@ def deployed(
     """Return the folder of a run of the rehearsed plan between the sites of a server."""
     from tacit.cli.federation.deploy import Connection
     from tacit.deployment.server import job
-    from tacit.deployment.server.mail import Manner
+    from tacit.deployment.server.messenger import RequestSettings
 
     identity = ready.identity if same_noise else None
     begun = job.prepare(
@@ -196,9 +196,9 @@ def deployed(
         simulated_noise=same_noise,
         identity=identity,
     )
-    manner = Manner(least_sites=len(ready.files), deadline=300.0)
+    settings = RequestSettings(min_sites=len(ready.files), deadline=300.0)
     try:
-        return Connection(server, ready.plan.name, manner).until_done(begun, observer)
+        return Connection(server, ready.plan.name, settings).until_done(begun, observer)
     finally:
         job.forget_unbegun(begun)
 

@@ -246,7 +246,7 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
     """Say who the site is, whether it has joined, what its policy allows, what was spent, and which
     runs are open.
     """
-    from tacit.deployment.site.participation import ended_runs, open_runs
+    from tacit.deployment.site.participation import list_ended_runs, list_open_runs
     from tacit.deployment.site.site_folder import (
         LEDGER,
         find_joined_process,
@@ -289,7 +289,7 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
             "largest_epsilon_spent_for_life": max(spent, default=0.0),
         }
     owner = load_owner(folder)
-    facts |= {"open_runs": open_runs(owner), "records_of_ended_runs": ended_runs(owner)}
+    facts |= {"open_runs": list_open_runs(owner), "records_of_ended_runs": list_ended_runs(owner)}
     if as_json:
         tables.print_json({**facts, "told": told, "disclosed": gone})
         return

@@ -56,7 +56,7 @@ def disclose(
       tacit disclose plan.toml --policy mine.toml
       tacit disclose plan.toml -o data.share.k=200 --rows --json
     """
-    from tacit.deployment.asked import asked_of
+    from tacit.deployment.plan_requirements import compute_requirements
     from tacit.plan import load
     from tacit.privacy.policy import find_refusals, find_unit_refusals, load_policy, refuse_rows
     from tacit.simulation.prepared_rows import preview
@@ -70,7 +70,7 @@ def disclose(
     ahead = preview(loaded)
     broken = list[str]()
     if limits and policy:
-        unit, asked = unit_beside(policy), asked_of(loaded)
+        unit, asked = unit_beside(policy), compute_requirements(loaded)
         broken = [
             *find_refusals(limits, asked),
             *(find_unit_refusals(unit, asked) if unit else ()),

@@ -11,23 +11,25 @@ import numpy as np
 
 from tacit.deployment import bodies
 from tacit.deployment.agenda import MEASURE
-from tacit.deployment.bodies import Answers, Measured, Question, Terms
-from tacit.deployment.server.mail import Mail, Replies, named_rule
+from tacit.deployment.bodies import MeasureResponse, SiteRequest, SiteResponse, Terms
+from tacit.deployment.server.messenger import Messenger, Replies, clean_rule_names
 from tacit.errors import RunError, WireError
 from tacit.protocol import messages
 from tacit.protocol.aggregation import Intake, split_into_chunks
 from tacit.protocol.agreement import Agreement
 from tacit.protocol.exchanges.site_sums import kind_of, receive_site_sum
 from tacit.protocol.messages import Frame
-from tacit.protocol.messages.letter import Letter
+from tacit.protocol.messages.signed_message import SignedMessage
 from tacit.protocol.round import Exchange, Gathered, Names, Refusal, Request, Tick, gather
 
 
 class SitesCarrier:
     """Takes exchanges to the sites of a run."""
 
-    def __init__(self, mail: Mail, terms: Terms, agreement: Agreement, with_rows: Names) -> None:
-        self.mail, self.terms, self.agreement = mail, terms, agreement
+    def __init__(
+        self, messenger: Messenger, terms: Terms, agreement: Agreement, with_rows: Names
+    ) -> None:
+        self.messenger, self.terms, self.agreement = messenger, terms, agreement
         self.clients = terms.clients
         self._with_rows = np.zeros(self.clients, np.bool_)
         self._with_rows[with_rows] = True
@@ -52,7 +54,7 @@ class SitesCarrier:
             tick(done)
 
         sent = {site: bodies.pack(question) for site, question in questions.items()}
-        replies = self.mail.ask("ask", request.round_no, exchange.name, sent, heard)
+        replies = self.messenger.request("ask", request.round_no, exchange.name, sent, heard)
         self._check_quorum(exchange.name, request.round_no, replies, len(sent))
         return replace(
             self._added(exchange, request, replies), bytes_down=sum(map(len, sent.values()))
@@ -64,25 +66,25 @@ class SitesCarrier:
 
     def measured(
         self, request: Request, round_no: int
-    ) -> tuple[dict[str, Measured], dict[str, str]]:
+    ) -> tuple[dict[str, MeasureResponse], dict[str, str]]:
         """Return how the model after a round does on what each site holds out, and which sites send
         no counts, and why.
 
         `request` carries the model as the next round would.
         """
-        question = bodies.pack(Question.of(request, np.empty(0, np.int64), 0))
-        replies = self.mail.ask(
+        question = bodies.pack(SiteRequest.of(request, np.empty(0, np.int64), 0))
+        replies = self.messenger.request(
             "measure", round_no, MEASURE, {member.site: question for member in self.terms.members}
         )
-        found = replies.bodies(Measured)
+        found = replies.bodies(MeasureResponse)
         withheld = {
-            site: f"its owner's policy sends no counts ({named_rule(one.withheld)})"
+            site: f"its owner's policy sends no counts ({clean_rule_names(one.withheld)})"
             for site, one in found.items()
             if one.counts is None
         }
         return found, {**replies.missing, **withheld}
 
-    def _questions(self, request: Request) -> dict[str, Question]:
+    def _questions(self, request: Request) -> dict[str, SiteRequest]:
         """Return what each site is asked; where clients read the model themselves, every site hears
         of every round.
         """
@@ -92,16 +94,16 @@ class SitesCarrier:
                 (request.to >= member.first) & (request.to < member.first + member.clients)
             ]
             if len(own) or self.agreement.codec.decoded_by == "clients":
-                found[member.site] = Question.of(request, own, everyone)
+                found[member.site] = SiteRequest.of(request, own, everyone)
         return found
 
     def _check_quorum(self, exchange: str, round_no: int, replies: Replies, asked: int) -> None:
-        least = min(self.mail.manner.least_sites, asked)
-        if len(replies.letters) >= least:
+        least = min(self.messenger.settings.min_sites, asked)
+        if len(replies.messages) >= least:
             return
         told = "; ".join(f"{site}: {why}" for site, why in sorted(replies.missing.items()))
         raise RunError(
-            f"round {round_no}, {exchange}: needs {least} sites, got {len(replies.letters)}"
+            f"round {round_no}, {exchange}: needs {least} sites, got {len(replies.messages)}"
             f" ({told}); nothing is lost: `tacit deploy --resume RUN` goes on when they are back"
         )
 
@@ -112,8 +114,8 @@ class SitesCarrier:
         ]
         frames: dict[int, Frame] = {}
         sums: list[tuple[str, Frame]] = []
-        for site, letter in sorted(replies.letters.items()):
-            refused += self._taken(site, letter, exchange, frames, sums)
+        for site, reply in sorted(replies.messages.items()):
+            refused += self._taken(site, reply, exchange, frames, sums)
         intake = Intake(
             request.to.tolist(),
             request.round_no,
@@ -135,7 +137,7 @@ class SitesCarrier:
     def _taken(
         self,
         site: str,
-        letter: Letter,
+        reply: SignedMessage,
         exchange: Exchange,
         frames: dict[int, Frame],
         sums: list[tuple[str, Frame]],
@@ -143,9 +145,9 @@ class SitesCarrier:
         """Sort a site's messages by their senders, which must be its own clients; return what is
         refused.
         """
-        member, refused = self.terms.of(site), list[Refusal]()
+        member, refused = self.terms.find_member(site), list[Refusal]()
         try:
-            answers = bodies.unpack(letter.body, Answers)
+            answers = bodies.unpack(reply.body, SiteResponse)
         except WireError as error:
             return [Refusal(sender=f"site {site}", reason=str(error))]
         most = max(1, member.clients)
@@ -195,7 +197,7 @@ class SitesCarrier:
         """Return what was gathered with a site's own sum added, if all its clients sit there and
         none has answered yet.
         """
-        member, total, size = self.terms.of(site), found.total, messages.size(frame)
+        member, total, size = self.terms.find_member(site), found.total, messages.size(frame)
         try:
             count = receive_site_sum(
                 self.agreement,
@@ -212,8 +214,8 @@ class SitesCarrier:
     def _helped(self, exchange: Exchange, request: Request) -> Gathered:
         """Return the parts of the helpers, which are sites of the run."""
         numbers = {self.terms.helps[number - 1]: number for number in request.to.tolist()}
-        body = bodies.pack(Question.of(request, np.empty(0, np.int64), 0))
-        replies = self.mail.ask(
+        body = bodies.pack(SiteRequest.of(request, np.empty(0, np.int64), 0))
+        replies = self.messenger.request(
             "help", request.round_no, exchange.name, dict.fromkeys(numbers, body)
         )
         intake, total, bytes_up = (
@@ -225,9 +227,9 @@ class SitesCarrier:
             Refusal(sender=numbers[site], reason=why)
             for site, why in sorted(replies.missing.items())
         ]
-        for site, letter in sorted(replies.letters.items()):
+        for site, reply in sorted(replies.messages.items()):
             try:
-                frames = bodies.unpack(letter.body, Answers).frames
+                frames = bodies.unpack(reply.body, SiteResponse).frames
                 if len(frames) != 1:
                     raise WireError(
                         f"a helper sends exactly one part of the sum, got {len(frames):,}"

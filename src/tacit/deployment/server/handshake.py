@@ -11,9 +11,17 @@ from tacit import secure_aggregation, training
 from tacit.column_statistics.number_format import find_conflicts
 from tacit.column_statistics.statistics import merge_statistics
 from tacit.deployment import bodies
-from tacit.deployment.bodies import Begin, Begun, Member, Offer, Opened, SeenRows, Terms
-from tacit.deployment.server.alike import check_alike
-from tacit.deployment.server.mail import Mail, Replies
+from tacit.deployment.bodies import (
+    BeginRequest,
+    BeginResponse,
+    Member,
+    Offer,
+    OfferResponse,
+    StatisticsBody,
+    Terms,
+)
+from tacit.deployment.server.compare_sites import check_sites_agree
+from tacit.deployment.server.messenger import Messenger, Replies
 from tacit.errors import RunError, WireError
 from tacit.plan import HashComb, Plan
 from tacit.protocol.round import Names
@@ -46,32 +54,36 @@ class Handshake:
     randomness.
     """
 
-    mail: Mail
+    messenger: Messenger
     plan: Plan
     text: str
     deployment: Deployment
     draws: Draws
     record_key: bytes = b""
 
-    def agreed(self, name: str) -> tuple[bytes, dict[str, str]]:
+    def agree_on_terms(self, name: str) -> tuple[bytes, dict[str, str]]:
         """Return the terms that all who take part have agreed on, with their confirmations, as the
         bytes of a `Begin`; and what the other sites said. `name` is the run's.
         """
         offer = bodies.pack(self.offer)
-        replies = self.mail.ask("open", 0, "open", dict.fromkeys(self.mail.keys, offer))
-        opened = replies.bodies(Opened)
-        check_enough(self.mail, "takes part", opened, replies)
-        terms = bodies.pack(self._terms(name, opened))
-        replied = self.mail.ask(
-            "begin", 0, "begin", dict.fromkeys(opened, bodies.pack(Begin(terms=terms)))
+        replies = self.messenger.request(
+            "open", 0, "open", dict.fromkeys(self.messenger.keys, offer)
         )
-        confirmations = {site: one.confirmation for site, one in replied.bodies(Begun).items()}
+        opened = replies.bodies(OfferResponse)
+        check_quorum(self.messenger, "takes part", opened, replies)
+        terms = bodies.pack(self._terms(name, opened))
+        replied = self.messenger.request(
+            "begin", 0, "begin", dict.fromkeys(opened, bodies.pack(BeginRequest(terms=terms)))
+        )
+        confirmations = {
+            site: one.confirmation for site, one in replied.bodies(BeginResponse).items()
+        }
         if replied.missing:
             told = "; ".join(f"{site}: {why}" for site, why in replied.missing.items())
             raise RunError(
                 f"{self.plan.name}: a site that takes part cannot begin ({told}); {_remedy(opened)}"
             )
-        return bodies.pack(Begin(terms=terms, confirmations=confirmations)), replies.missing
+        return bodies.pack(BeginRequest(terms=terms, confirmations=confirmations)), replies.missing
 
     @property
     def offer(self) -> Offer:
@@ -83,7 +95,7 @@ class Handshake:
             measures=chosen.measures(self.plan),
         )
 
-    def _terms(self, name: str, opened: dict[str, Opened]) -> Terms:
+    def _terms(self, name: str, opened: dict[str, OfferResponse]) -> Terms:
         members, first, most = [], 0, max(opened, key=lambda site: opened[site].clients)
         if sum(one.clients for one in opened.values()) > bodies.MAX_CLIENTS:
             raise RunError(
@@ -100,7 +112,7 @@ class Handshake:
             }
             members.append(Member(site=site, nonce=one.nonce, measures=one.measures, **counts))
             first += one.clients
-        check_alike(self.plan.name, {site: one.seen for site, one in opened.items()})
+        check_sites_agree(self.plan.name, {site: one.seen for site, one in opened.items()})
         seen = merge_statistics([one.seen.statistics() for one in opened.values()])
         helps = self._helpers(list(opened))
         for site in helps:
@@ -110,14 +122,14 @@ class Handshake:
             identity=self.deployment.identity if self.deployment.simulated_noise else None,
             public=self.draws.publish("public").key,
             largest_weight=max(1, self._largest_weight(opened)),
-            seen=SeenRows.of(seen),
+            seen=StatisticsBody.of(seen),
             members=members,
             helpers=[opened[site].helper_key for site in helps],
             helps=helps,
             record_key=self.record_key,
         )
 
-    def _largest_weight(self, opened: dict[str, Opened]) -> int:
+    def _largest_weight(self, opened: dict[str, OfferResponse]) -> int:
         """Return the most a client may count: by the plan, whatever a site says; where rows count,
         as many as one of them says.
         """
@@ -162,7 +174,7 @@ class Handshake:
         return list(wanted)
 
 
-def _remedy(opened: dict[str, Opened]) -> str:
+def _remedy(opened: dict[str, OfferResponse]) -> str:
     """Return what to do about a site that cannot begin, by what the sites told."""
     columns = find_conflicts([one.seen.statistics().formats for one in opened.values()])
     if not columns:
@@ -174,30 +186,34 @@ def _remedy(opened: dict[str, Opened]) -> str:
     )
 
 
-def ready(mail: Mail, begin: Begin) -> Names:
+def begin_at_sites(messenger: Messenger, begin: BeginRequest) -> Names:
     """Return which clients have rows to train on, as their sites say once they are ready and have
     each other's confirmations.
     """
     terms, body = begin.read(), bodies.pack(begin)
-    replies = mail.ask("begin", 0, "begin", {member.site: body for member in terms.members})
-    check_enough(mail, "is ready", replies.letters, replies)
+    replies = messenger.request(
+        "begin", 0, "begin", {member.site: body for member in terms.members}
+    )
+    check_quorum(messenger, "is ready", replies.messages, replies)
     found = [np.empty(0, np.int64)]
-    for site, begun in replies.bodies(Begun).items():
-        own, names = terms.of(site), bodies.names_in(begun.with_rows)
+    for site, begun in replies.bodies(BeginResponse).items():
+        own, names = terms.find_member(site), bodies.read_names(begun.with_rows)
         found.append(
             names[(names >= own.first) & (names < own.first + own.clients)]
         )  # a site speaks for its own clients
     return np.concatenate(found)
 
 
-def check_enough(mail: Mail, what: str, got: Mapping[str, object], replies: Replies) -> None:
+def check_quorum(
+    messenger: Messenger, what: str, got: Mapping[str, object], replies: Replies
+) -> None:
     """Raise RunError, with what every other site said, if fewer sites than the run needs did
     something.
     """
-    least = max(1, mail.manner.least_sites)
+    least = max(1, messenger.settings.min_sites)
     if len(got) < least:
         told = (
             "; ".join(f"{site}: {why}" for site, why in sorted(replies.missing.items()))
             or "no site is registered"
         )
-        raise RunError(f"run {mail.run}: needs {least} sites, and {len(got)} {what} ({told})")
+        raise RunError(f"run {messenger.run}: needs {least} sites, and {len(got)} {what} ({told})")

@@ -20,13 +20,13 @@ from tacit import codecs, features
 from tacit import plan as plans
 from tacit.assembly.run_files import StoredFeatures, open_desk, store_model, write_beginning
 from tacit.deployment import bodies
-from tacit.deployment.bodies import Answers, Begin, RecordHead, Terms
+from tacit.deployment.bodies import BeginRequest, RecordHead, SiteResponse, Terms
 from tacit.deployment.confirmation import run_digest
-from tacit.deployment.server.handshake import Deployment, Handshake, check_enough, ready
-from tacit.deployment.server.mail import Mail, Manner, Post
-from tacit.deployment.server.offered import offered
+from tacit.deployment.deployable_plan import prepare_for_sites
+from tacit.deployment.server.handshake import Deployment, Handshake, begin_at_sites, check_quorum
+from tacit.deployment.server.messenger import Messenger, RequestSettings, SiteTransport
 from tacit.deployment.server.receipts import Receipts
-from tacit.deployment.server.server_side import Given, ServerSide, build_release_schema
+from tacit.deployment.server.server_side import ServerInputs, ServerSide, build_release_schema
 from tacit.errors import RunError, TacitError
 from tacit.files import replace_file
 from tacit.plan import Plan
@@ -53,9 +53,9 @@ _SECONDS_TO_END = 30.0
 class Sites:
     """How sites are reached, and the public keys they sign with."""
 
-    post: Post
+    transport: SiteTransport
     keys: Mapping[str, EllipticCurvePublicKey]
-    manner: Manner
+    settings: RequestSettings
 
 
 def deploy(
@@ -79,7 +79,7 @@ def deploy(
 def prepare(plan: Plan, root: Path, **settings: object) -> Path:
     """Return a new folder for a run between sites; `resume` begins it."""
     plans.check(plan)
-    plan = plans.pin_own_parts(offered(plan, bool(settings.get("simulated_noise"))))
+    plan = plans.pin_own_parts(prepare_for_sites(plan, bool(settings.get("simulated_noise"))))
     codecs.check_own(plan.codec)
     place = run_folder.create(plan, root)
     stem = (
@@ -141,8 +141,8 @@ class DeployedJob:
         self.place, self.plan, self.deployment, self.observer = place, plan, deployment, observer
         self.text = plans.to_toml(plan)
         hashed = hashlib.sha256(self.text.encode()).digest()
-        self.mail = Mail(
-            sites.post, sites.manner, deployment.run, hashed, sites.keys, Receipts(place)
+        self.messenger = Messenger(
+            sites.transport, sites.settings, deployment.run, hashed, sites.keys, Receipts(place)
         )
 
     @cached_property
@@ -163,14 +163,14 @@ class DeployedJob:
         if found.is_abandoned or found.is_finished:
             delete_keys(self.place)  # a kill may have come between
             if (self.place / TERMS).exists():
-                self._end(bodies.unpack((self.place / TERMS).read_bytes(), Begin).read())
+                self._end(bodies.unpack((self.place / TERMS).read_bytes(), BeginRequest).read())
             if found.is_abandoned:
                 raise refusal_of_abandoned(self.place)
             return self.place
         key = record_key(self.place)
         told = dict[str, str]()
         handshake = Handshake(
-            self.mail,
+            self.messenger,
             self.plan,
             self.text,
             self.deployment,
@@ -178,9 +178,9 @@ class DeployedJob:
             key.public_key().public_bytes_raw(),
         )
         if not (self.place / TERMS).exists():
-            body, told = handshake.agreed(self.place.name)
+            body, told = handshake.agree_on_terms(self.place.name)
             replace_file(self.place / TERMS, body)
-        begin = bodies.unpack((self.place / TERMS).read_bytes(), Begin)
+        begin = bodies.unpack((self.place / TERMS).read_bytes(), BeginRequest)
         digest = run_digest(self.deployment.run, handshake.offer, begin.terms)
         prints = Fingerprints(
             plan=plan_fingerprint(self.plan),
@@ -188,15 +188,20 @@ class DeployedJob:
             identity=begin.read().identity or digest,
         )
         with open_desk(self.place, found, prints, self.observer) as desk:
-            self.mail.on_rejected = lambda site, why: desk.note(_refused(f"site {site}", why))
+            self.messenger.on_rejected = lambda site, why: desk.note(_refused(f"site {site}", why))
             self._run(desk, begin, digest, found.last, told)
         return self.place
 
     def _run(
-        self, desk: Desk, begin: Begin, digest: str, last: Checkpoint | None, told: dict[str, str]
+        self,
+        desk: Desk,
+        begin: BeginRequest,
+        digest: str,
+        last: Checkpoint | None,
+        told: dict[str, str],
     ) -> None:
-        terms, with_rows = begin.read(), ready(self.mail, begin)
-        side = ServerSide(self.plan, terms, digest, self.mail, with_rows, self._given(terms))
+        terms, with_rows = begin.read(), begin_at_sites(self.messenger, begin)
+        side = ServerSide(self.plan, terms, digest, self.messenger, with_rows, self._given(terms))
         if last is None:
             self._open(desk, side, told)
             now = loop.begun(side.arm, desk, terms.clients)
@@ -213,16 +218,16 @@ class DeployedJob:
         """Tell sites that the run has ended, with the head of its record. Who is away does not hear
         of it, and keeps its key until its owner ends the run there (`tacit site forget`).
         """
-        self.mail.manner = replace(
-            self.mail.manner, deadline=min(_SECONDS_TO_END, self.mail.manner.deadline)
+        self.messenger.settings = replace(
+            self.messenger.settings, deadline=min(_SECONDS_TO_END, self.messenger.settings.deadline)
         )
         signed = record.signed_heads(self.place / run_folder.RECORD)[-1:]
         body = b"".join(bodies.pack(RecordHead.of(one)) for one in signed)
-        self.mail.ask("end", 0, "end", {member.site: body for member in terms.members})
+        self.messenger.request("end", 0, "end", {member.site: body for member in terms.members})
 
-    def _given(self, terms: Terms) -> Given:
+    def _given(self, terms: Terms) -> ServerInputs:
         rows, weight = self._disclosed(terms) if self.plan.data.share else (None, 0)
-        return Given(
+        return ServerInputs(
             folder=self.place,
             draws=self.draws,
             test=self.deployment.test,
@@ -234,15 +239,15 @@ class DeployedJob:
         """Return the rows that sites decided to hand over, and what all clients count for with
         those they keep.
         """
-        replies = self.mail.ask(
+        replies = self.messenger.request(
             "rows", 0, DiscloseRows.name, {member.site: b"" for member in terms.members}
         )
-        check_enough(self.mail, "hands over what it may", replies.letters, replies)
+        check_quorum(self.messenger, "hands over what it may", replies.messages, replies)
         assert self.plan.data.share is not None
         exchange = DiscloseRows(self.plan.name, build_release_schema(self.plan, terms))
         found = exchange.empty()
-        for site, answers in replies.bodies(Answers).items():
-            own = terms.of(site)
+        for site, answers in replies.bodies(SiteResponse).items():
+            own = terms.find_member(site)
             intake = Intake(
                 range(own.first, own.first + own.clients), 0, terms.largest_weight, least_weight=0
             )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tacit.errors import RunError, WireError
 from tacit.files import replace_file
-from tacit.protocol.messages.letter import Subject
+from tacit.protocol.messages.signed_message import MessageSubject
 
 FILE = "receipts.json"
 Receipt = tuple[int, bytes]
@@ -43,7 +43,7 @@ class Receipts:
         """Return a site's last receipt."""
         return self._known.get(site, NONE)
 
-    def take(self, site: str, reply: Subject) -> None:
+    def take(self, site: str, reply: MessageSubject) -> None:
         """Remember the receipt in a reply; raise WireError if it shows an older ledger than the
         last one did.
         """

@@ -28,9 +28,9 @@ from tacit.column_statistics.number_format import NumberFormat, check_formats
 from tacit.data.k_anonymity import expand_categories
 from tacit.data.k_anonymity.release import list_released_columns
 from tacit.deployment.agenda import MEASURE, is_measured
-from tacit.deployment.bodies import Counts, Measured, Terms
+from tacit.deployment.bodies import Counts, MeasureResponse, Terms
 from tacit.deployment.server.carrier import SitesCarrier
-from tacit.deployment.server.mail import Mail
+from tacit.deployment.server.messenger import Messenger
 from tacit.plan import Plan
 from tacit.privacy.claim import Claim, GaussianNoise
 from tacit.protocol.exchanges.train import Member, nobody
@@ -43,7 +43,7 @@ from tacit.runs.record import RUN
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class ServerInputs:
     """What the server has of its own: a folder for the parts of the model it builds, randomness,
     rows to measure on (a file), and rows that sites disclosed, with what all clients count for
     beside them.
@@ -60,7 +60,13 @@ class ServerSide:
     """Everything the server builds from a plan and the terms of its run."""
 
     def __init__(
-        self, plan: Plan, terms: Terms, digest: str, mail: Mail, with_rows: Names, given: Given
+        self,
+        plan: Plan,
+        terms: Terms,
+        digest: str,
+        messenger: Messenger,
+        with_rows: Names,
+        given: ServerInputs,
     ) -> None:
         self.plan, self.terms, self.given = plan, terms, given
         self.columns = plan.data.columns
@@ -83,10 +89,10 @@ class ServerSide:
             plan, facts, self.agreement, given.draws, ServerParts(member=self._member())
         )
         self.exchanges = build_exchanges(plan, facts, train, self.learner.head)
-        self.carrier = SitesCarrier(mail, terms, self.agreement, with_rows)
+        self.carrier = SitesCarrier(messenger, terms, self.agreement, with_rows)
         self.test = self._test_rows()
         self.warm_started: record.WarmStarted | None = None
-        self.evaluator = AtSites(self)
+        self.evaluator = SiteEvaluator(self)
         self.arm = Arm(
             name=RUN,
             plan=plan,
@@ -153,7 +159,7 @@ class ServerSide:
         return build_member(learner, 0, len(own), self.given.clients_weight, self.given.draws)
 
 
-class AtSites:
+class SiteEvaluator:
     """Measures models on the server's own rows if it has any, and else on what the sites
     hold out.
     """
@@ -198,7 +204,9 @@ class AtSites:
             for site, why in new
         ]
         counts = [one.counts for one in found.values() if one.counts is not None]
-        evaluation = Evaluation(metrics=figures(counts), entries=[*notes], claims=worst_of(claims))
+        evaluation = Evaluation(
+            metrics=compute_accuracy(counts), entries=[*notes], claims=find_weakest_claim(claims)
+        )
         return evaluation, {one.model for one in found.values()}
 
     def at_the_end(self, model: Vector, rounds: int, history: History) -> Evaluation:
@@ -206,7 +214,7 @@ class AtSites:
         return Evaluation()
 
 
-def figures(found: list[Counts]) -> dict[str, float]:
+def compute_accuracy(found: list[Counts]) -> dict[str, float]:
     """Return the accuracy over all rows that sites counted; nothing if they counted none, or noise
     leaves none.
 
@@ -220,7 +228,7 @@ def figures(found: list[Counts]) -> dict[str, float]:
     return {"accuracy": accuracy, **({"accuracy_noise": noise} if noise else {})}
 
 
-def worst_of(claims: list[Claim]) -> tuple[Claim, ...]:
+def find_weakest_claim(claims: list[Claim]) -> tuple[Claim, ...]:
     """The claim with the least noise: a client belongs to one site, and none is charged for more
     than this.
     """
@@ -232,7 +240,9 @@ def _multiplier(claim: Claim) -> float:
     return claim.event.noise_multiplier
 
 
-def _read_claims(found: dict[str, Measured], terms: Terms) -> tuple[list[Claim], dict[str, str]]:
+def _read_claims(
+    found: dict[str, MeasureResponse], terms: Terms
+) -> tuple[list[Claim], dict[str, str]]:
     """Return what sites say their noisy counts cost, and which of them say something that cannot
     be.
     """
@@ -240,7 +250,7 @@ def _read_claims(found: dict[str, Measured], terms: Terms) -> tuple[list[Claim],
     for site, one in found.items():
         if one.counts is None:
             continue
-        counts, member = one.counts, terms.of(site)
+        counts, member = one.counts, terms.find_member(site)
         try:
             if counts.claim:
                 claims.append(noisy_counts.read_claim(counts.claim, counts.noise))

@@ -23,7 +23,7 @@ Claims = tuple[Claim, ...]
 _PER_CLIENT = ("replace all rows of one client", "add or remove one client")
 
 
-class HeldRows(NamedTuple):
+class MeasuredRows(NamedTuple):
     """Rows that a model is measured on, who each belongs to, and the keyed hash by which rows of a
     client are chosen.
     """
@@ -48,7 +48,7 @@ class HeldRows(NamedTuple):
         return np.sort(np.array(found, np.int64))
 
 
-def rows_each(settings: Measures) -> int | None:
+def get_rows_per_client(settings: Measures) -> int | None:
     """The most rows of a client that count; None where all do."""
     return settings.rows_per_client if settings.counts == "noisy" else None
 
@@ -74,7 +74,7 @@ def find_obstacle(settings: Measures, rows: int, clients: int) -> str:
     return ""
 
 
-def count_noise(plan: Plan, policy: Policy) -> CountNoise | None:
+def build_count_noise(plan: Plan, policy: Policy) -> CountNoise | None:
     """The noise of each measure of a run, by the owner's policy; None where counts are exact or not
     sent.
     """
@@ -87,15 +87,15 @@ def count_noise(plan: Plan, policy: Policy) -> CountNoise | None:
     )
 
 
-def claims_of_measure(plan: Plan, policy: Policy, others: Iterable[Claims]) -> Claims:
+def build_measure_claims(plan: Plan, policy: Policy, others: Iterable[Claims]) -> Claims:
     """What one measure costs a client, under the relation of the run's other claims, so that both
     add up; nothing without noise.
     """
-    noise = count_noise(plan, policy)
-    return () if noise is None else (noise.claim(relation_of(others)),)
+    noise = build_count_noise(plan, policy)
+    return () if noise is None else (noise.claim(find_relation(others)),)
 
 
-def relation_of(others: Iterable[Claims]) -> Relation:
+def find_relation(others: Iterable[Claims]) -> Relation:
     """The relation of a run's claims about clients."""
     found = (
         claim.relation for claims in others for claim in claims if claim.relation in _PER_CLIENT

@@ -37,7 +37,7 @@ class Owner:
     signs_with: Ed25519PrivateKey
     secret: bytes
     policy: Callable[[], Policy | None]
-    book: Callable[[Policy, Plan], SiteLedger]
+    open_ledger: Callable[[Policy, Plan], SiteLedger]
     unit: PrivacyUnit = field(default_factory=PrivacyUnit)
     encoding: str | None = None
     header: bool | None = None
@@ -47,7 +47,7 @@ class Owner:
     helpers: Callable[[], tuple[str, ...] | None] = lambda: None
     tell: Callable[[str], None] = lambda sentence: None
 
-    def allowed(self) -> Policy:
+    def require_policy(self) -> Policy:
         """Return the policy as it is now; raise PolicyError if there is none."""
         policy = self.policy()
         if policy is None:

@@ -27,23 +27,34 @@ from tacit.assembly.secure_sums import draw_helper_key
 from tacit.column_statistics.number_format import check_formats
 from tacit.deployment import bodies
 from tacit.deployment.agenda import Agenda
-from tacit.deployment.bodies import Begin, Begun, Offer, Opened, RecordHead, SeenRows, Terms
+from tacit.deployment.bodies import (
+    BeginRequest,
+    BeginResponse,
+    Offer,
+    OfferResponse,
+    RecordHead,
+    StatisticsBody,
+    Terms,
+)
 from tacit.deployment.confirmation import check_confirmations, run_digest, sign_digest
-from tacit.deployment.server.offered import refuse_unless_offered
-from tacit.deployment.site.held_out import HeldOut
-from tacit.deployment.site.leaving import release_rows
+from tacit.deployment.deployable_plan import refuse_undeployable
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.permission import refuse_too_large, refuse_unless_allowed
-from tacit.deployment.site.site_half import PROMISED, SiteHalf, build
-from tacit.deployment.site.site_rows import SiteRows, read_rows
+from tacit.deployment.site.rows.disclosed_statistics import (
+    compute_disclosed_statistics,
+    select_disclosed_formats,
+)
+from tacit.deployment.site.rows.held_out import HeldOut
+from tacit.deployment.site.rows.row_release import release_rows
+from tacit.deployment.site.rows.site_rows import SiteRows, read_rows
+from tacit.deployment.site.site_side import PROMISED, SiteSide, build
 from tacit.deployment.site.terms_checks import (
-    Known,
+    SiteKnowledge,
     check_sites,
     check_terms,
     own_noise_share,
     refuse_without_peers,
 )
-from tacit.deployment.site.told import tell_formats, tell_seen
 from tacit.errors import PlanError, RunError, WireError
 from tacit.files import UNFINISHED, replace_file, sync_folder
 from tacit.plan import HashComb, Plan
@@ -74,7 +85,7 @@ class Participation:
     offer: Offer
     folder: Path
     rows: SiteRows
-    built: SiteHalf | None = None
+    built: SiteSide | None = None
     agenda: Agenda = field(init=False)
     no_counts: str = ""
     _allowed_by: Policy | None = field(default=None, repr=False)
@@ -89,12 +100,12 @@ class Participation:
 
         The plan is judged again only when the policy has changed since it was last judged.
         """
-        policy = self.owner.allowed()
+        policy = self.owner.require_policy()
         if policy != self._allowed_by:
             self.no_counts = self._judge(policy, self.built)
             self._allowed_by = policy
 
-    def _judge(self, policy: Policy, built: SiteHalf | None) -> str:
+    def _judge(self, policy: Policy, built: SiteSide | None) -> str:
         """Raise PolicyError if the policy does not allow the run; return why it leaves no room for
         noisy counts, or nothing.
         """
@@ -108,13 +119,13 @@ class Participation:
         """Whether noise comes from the plan's seed, as in a simulation."""
         return self.offer.simulated_noise
 
-    def opened(self) -> Opened:
+    def respond_to_offer(self) -> OfferResponse:
         """Return what the site says to an offer. How many rows it holds out is told exactly only
         where counts are told exactly.
         """
         plan, rows, sizes = self.plan, self.rows, self.rows.clients.sizes()
         answer = (
-            self.owner.allowed().measures.counts
+            self.owner.require_policy().measures.counts
             if self.offer.measures and not self.no_counts
             else "off"
         )
@@ -124,24 +135,26 @@ class Participation:
                 len(rows.clients.order)
                 * (plan.data.test / (1 - plan.data.test) or plan.data.local_test)
             )
-        return Opened(
+        return OfferResponse(
             clients=len(sizes),
             rows=len(rows.clients.order),
             test_rows=held,
             measures=answer,
             largest_weight=max(1, int(training.compute_weights(plan.server, sizes).max(initial=1))),
-            seen=SeenRows.of(tell_seen(plan, rows, self.owner.allowed())),
+            seen=StatisticsBody.of(
+                compute_disclosed_statistics(plan, rows, self.owner.require_policy())
+            ),
             nonce=self._known().nonce,
             helper_key=self._known().helper_key,
         )
 
-    def begun(self, body: bytes) -> Begun:
+    def begin(self, body: bytes) -> BeginResponse:
         """Take the terms of the run, once and for all, and return what the site says to them.
 
         It signs the digest of plan and terms. Under a secure aggregation it answers nothing until
         it has seen the same signature of every member it knows.
         """
-        begin, before = bodies.unpack(body, Begin), self.folder / _TERMS
+        begin, before = bodies.unpack(body, BeginRequest), self.folder / _TERMS
         if before.exists() and before.read_bytes() != begin.terms:
             raise WireError(
                 f"run {self.folder.name}: began here with other terms, and keeps them; start the"
@@ -152,7 +165,9 @@ class Participation:
             if (
                 built.encoded.offer is not None
             ):  # which clients keep rows is told below, so what leaves is decided here
-                with closing(self.owner.book(self.owner.allowed(), self.plan)) as book:
+                with closing(
+                    self.owner.open_ledger(self.owner.require_policy(), self.plan)
+                ) as book:
                     release_rows(self.owner, self.folder.name, built, book)
             self.built = built
             replace_file(before, begin.terms)
@@ -163,13 +178,13 @@ class Participation:
                 self.owner.tell(f"run {self.folder.name}: {_trusted(self.built, self.owner.name)}")
             replace_file(self.folder / _CONFIRMED, bodies.pack(begin))
         with_rows = [name for name in site.names if site.weight(site.slot(name))]
-        return Begun(
+        return BeginResponse(
             dim=self.built.learner.size,
             with_rows=np.array(with_rows, "<i8").tobytes(),
             confirmation=sign_digest(self.owner.signs_with, self.owner.name, digest),
         )
 
-    def ready(self) -> SiteHalf:
+    def load_side(self) -> SiteSide:
         """Return the site's half of the run; after a restart it is built again."""
         terms = self.folder / _TERMS
         if not terms.exists():
@@ -180,18 +195,20 @@ class Participation:
             self._check_sites(self.built, terms.read_bytes())
         return self.built
 
-    def _check_sites(self, built: SiteHalf, body: bytes) -> None:
+    def _check_sites(self, built: SiteSide, body: bytes) -> None:
         """Raise WireError or PolicyError unless helpers and members are peers, as the owner knows
         them now, and confirmed it.
         """
         confirmed, known = self.folder / _CONFIRMED, self._known()
-        check_sites(self.owner.allowed(), self.plan, built.terms, built.sums(), known)
+        check_sites(
+            self.owner.require_policy(), self.plan, built.terms, built.describe_aggregation(), known
+        )
         if not confirmed.exists():
             raise WireError(
                 "the other sites have not confirmed the plan and terms to this site, so it sends no"
                 " update and helps nobody"
             )
-        confirmations = bodies.unpack(confirmed.read_bytes(), Begin).confirmations
+        confirmations = bodies.unpack(confirmed.read_bytes(), BeginRequest).confirmations
         check_confirmations(built.terms, self._digest(body), confirmations, known.peers)
 
     def root(self) -> Draws:
@@ -201,10 +218,10 @@ class Participation:
     def _digest(self, terms: bytes) -> str:
         return run_digest(self.folder.name, self.offer, terms)
 
-    def _known(self) -> Known:
+    def _known(self) -> SiteKnowledge:
         """Return what the site knows for itself, and has not from the server."""
         root, owner = self.root(), self.owner
-        return Known(
+        return SiteKnowledge(
             site=owner.name,
             nonce=root.sealed("nonce", owner.name).key,
             helper_key=draw_helper_key(self.plan, root, owner.name).public(),
@@ -212,9 +229,9 @@ class Participation:
             helpers=owner.helpers(),
         )
 
-    def _build(self, body: bytes) -> SiteHalf:
-        terms, known = Begin(terms=body).read(), self._known()
-        own, here = terms.of(self.owner.name), len(self.rows.owners)
+    def _build(self, body: bytes) -> SiteSide:
+        terms, known = BeginRequest(terms=body).read(), self._known()
+        own, here = terms.find_member(self.owner.name), len(self.rows.owners)
         if own.clients != here:
             raise WireError(
                 f"terms refused: this site has {here:,} clients, the terms say {own.clients:,}"
@@ -222,7 +239,9 @@ class Participation:
         check_terms(self.plan, terms, known, self.simulated_noise)
         # Against what was told: a refusal must not show how the cells of fewer clients are written.
         check_formats(
-            tell_formats(self.plan, self.rows.table.habits, self.owner.allowed().limits),
+            select_disclosed_formats(
+                self.plan, self.rows.table.habits, self.owner.require_policy().limits
+            ),
             terms.seen.statistics().formats,
         )
         self._refuse_too_large(terms)
@@ -238,9 +257,11 @@ class Participation:
             self.simulated_noise,
         )
         if self.plan.secure_aggregation is not None:
-            check_sites(self.owner.allowed(), self.plan, terms, built.sums(), known)
+            check_sites(
+                self.owner.require_policy(), self.plan, terms, built.describe_aggregation(), known
+            )
         built.site.key = self.owner.signs_with
-        policy = self.owner.allowed()
+        policy = self.owner.require_policy()
         self.no_counts = self._judge(policy, built)
         self._allowed_by = policy
         self.agenda = Agenda(
@@ -261,7 +282,9 @@ class Participation:
             else 0
         )
         largest = int(self.rows.clients.sizes().max(initial=0))
-        refuse_too_large(self.owner.allowed(), plan, inputs, len(terms.seen.classes), largest)
+        refuse_too_large(
+            self.owner.require_policy(), plan, inputs, len(terms.seen.classes), largest
+        )
 
 
 def open_run(owner: Owner, run: str, body: bytes, plan_hash: bytes) -> Participation:
@@ -270,7 +293,7 @@ def open_run(owner: Owner, run: str, body: bytes, plan_hash: bytes) -> Participa
     The offer is kept, and the run's name is bound to it: raise WireError if the name was offered
     with other bytes before, and RunError if the run has ended here.
     """
-    kept = offer_kept(owner, run)
+    kept = load_offer(owner, run)
     if kept is not None and kept != body:
         _refuse_other_plan(run, _hash_of(bodies.unpack(kept, Offer)), plan_hash)
         raise WireError(
@@ -278,13 +301,13 @@ def open_run(owner: Owner, run: str, body: bytes, plan_hash: bytes) -> Participa
             " new run"
         )
     offer = bodies.unpack(body, Offer)
-    plan = plan_in(offer, plan_hash)
-    policy = owner.allowed()
+    plan = read_plan(offer, plan_hash)
+    policy = owner.require_policy()
     no_counts = refuse_unless_allowed(
         policy, plan, offer.simulated_noise, unit=owner.unit, measured=offer.measures
     )
     refuse_without_peers(plan, owner.name, owner.peers())
-    folder = folder_of(owner, run)
+    folder = find_run_folder(owner, run)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if isinstance(plan.codec, HashComb) and plan.codec.agreed is not None:
         plan = replace(plan, codec=replace(plan.codec, agreed=owner.agreed or plan.codec.agreed))
@@ -304,32 +327,32 @@ def open_run(owner: Owner, run: str, body: bytes, plan_hash: bytes) -> Participa
     )
 
 
-def taken_up(owner: Owner, run: str, plan_hash: bytes) -> Participation:
+def reopen_run(owner: Owner, run: str, plan_hash: bytes) -> Participation:
     """Return a run from before a restart, if the policy still allows it."""
-    body = offer_kept(owner, run)
+    body = load_offer(owner, run)
     if body is None:
         raise RunError(f"run {run}: was never opened here")
     _refuse_other_plan(run, _hash_of(bodies.unpack(body, Offer)), plan_hash)
     return open_run(owner, run, body, plan_hash)
 
 
-def kept_plan(owner: Owner, run: str, plan_hash: bytes) -> Plan | None:
+def load_plan(owner: Owner, run: str, plan_hash: bytes) -> Plan | None:
     """Return the plan a run was opened with; None if it never was. Raise WireError if a request
     names another plan.
     """
-    body = offer_kept(owner, run)
+    body = load_offer(owner, run)
     if body is None:
         return None
     offer = bodies.unpack(body, Offer)
     _refuse_other_plan(run, _hash_of(offer), plan_hash)
-    return plan_in(offer, plan_hash)
+    return read_plan(offer, plan_hash)
 
 
-def offer_kept(owner: Owner, run: str) -> bytes | None:
+def load_offer(owner: Owner, run: str) -> bytes | None:
     """Return the offer that a run's name is bound to; None if there is none. Raise RunError if the
     run has ended here.
     """
-    folder = folder_of(owner, run)
+    folder = find_run_folder(owner, run)
     if (folder / _ENDED).exists():
         raise RunError(
             f"run {run}: has ended here, and its name is not used again; start the plan as a"
@@ -340,7 +363,7 @@ def offer_kept(owner: Owner, run: str) -> bytes | None:
 
 def has_ended(owner: Owner, run: str) -> bool:
     """Return whether a run has ended here."""
-    return (folder_of(owner, run) / _ENDED).exists()
+    return (find_run_folder(owner, run) / _ENDED).exists()
 
 
 def end(owner: Owner, run: str, record: dict[str, object] | None = None) -> None:
@@ -350,7 +373,7 @@ def end(owner: Owner, run: str, record: dict[str, object] | None = None) -> None
     A tombstone stays too, on the disk before anything is removed: the hashes of the run's offer and
     terms, and how the server's record ended, if it said so.
     """
-    folder = folder_of(owner, run)
+    folder = find_run_folder(owner, run)
     kept = {name: folder / name for name in (_OFFER, _TERMS)}
     hashes = {
         name: hashlib.sha256(path.read_bytes()).hexdigest()
@@ -370,19 +393,19 @@ def forget(owner: Owner, run: str) -> None:
     """End a run at its owner's wish, as if the server had ended it; its charges stay. Raise
     RunError if it is not open here.
     """
-    if run not in open_runs(owner):
+    if run not in list_open_runs(owner):
         raise RunError(f"run {run}: is not open here; `tacit site status` lists the runs that are")
-    body = offer_kept(owner, run)
+    body = load_offer(owner, run)
     if body is not None:
         offer = bodies.unpack(body, Offer)
         with closing(
-            owner.book(owner.policy() or Policy(), plan_in(offer, _hash_of(offer)))
+            owner.open_ledger(owner.policy() or Policy(), read_plan(offer, _hash_of(offer)))
         ) as book:
             book.forget(run)
     end(owner, run)
 
 
-def open_runs(owner: Owner) -> list[str]:
+def list_open_runs(owner: Owner) -> list[str]:
     """Return the runs that have not ended here: the site has a key for each, and answers as its
     policy allows.
     """
@@ -394,7 +417,7 @@ def open_runs(owner: Owner) -> list[str]:
     ]
 
 
-def ended_runs(owner: Owner) -> dict[str, dict[str, object]]:
+def list_ended_runs(owner: Owner) -> dict[str, dict[str, object]]:
     """Return how the server's record of each ended run ended, where the server said so: its key,
     length and head.
     """
@@ -410,14 +433,14 @@ def _holds_any(folder: Path, *names: str) -> bool:
     return any((folder / name).exists() for name in names)
 
 
-def closing_of(owner: Owner, run: str, body: bytes) -> tuple[dict[str, object] | None, str]:
+def check_record_head(owner: Owner, run: str, body: bytes) -> tuple[dict[str, object] | None, str]:
     """Return what is kept of how the server's record ended, and a sentence about it for the owner.
 
     `body` is that of the server's request to end the run: the record's head, signed with the key in
     the run's terms.
     """
-    terms = folder_of(owner, run) / _TERMS
-    key = Begin(terms=terms.read_bytes()).read().record_key.hex() if terms.exists() else ""
+    terms = find_run_folder(owner, run) / _TERMS
+    key = BeginRequest(terms=terms.read_bytes()).read().record_key.hex() if terms.exists() else ""
     if not body or not key:
         return None, "the server gave no head of its record"
     try:
@@ -439,7 +462,7 @@ def closing_of(owner: Owner, run: str, body: bytes) -> tuple[dict[str, object] |
     )
 
 
-def plan_in(offer: Offer, digest: bytes) -> Plan:
+def read_plan(offer: Offer, digest: bytes) -> Plan:
     """Return the plan of an offer; raise WireError or PlanError if it is another, or one that sites
     cannot run.
     """
@@ -451,11 +474,11 @@ def plan_in(offer: Offer, digest: bytes) -> Plan:
         raise PlanError(f"offer refused: its plan is no valid TOML ({error})") from None
     plan = plans.parse(tree)
     plans.check(plan)
-    refuse_unless_offered(plan, offer.simulated_noise)
+    refuse_undeployable(plan, offer.simulated_noise)
     return plan
 
 
-def folder_of(owner: Owner, run: str) -> Path:
+def find_run_folder(owner: Owner, run: str) -> Path:
     """Return where a site keeps what belongs to a run."""
     if not _NAME.fullmatch(run):
         raise WireError(
@@ -477,9 +500,9 @@ def _refuse_other_plan(run: str, bound: bytes, asked: bytes) -> None:
         )
 
 
-def _trusted(built: SiteHalf, site: str) -> str:
+def _trusted(built: SiteSide, site: str) -> str:
     """A sentence for the owner on who could read updates, and on whose noise hides them."""
-    terms, sums, who = built.terms, built.sums(), " and ".join(built.terms.helps)
+    terms, sums, who = built.terms, built.describe_aggregation(), " and ".join(built.terms.helps)
     said = (
         "the sites confirmed its plan and terms; updates stay hidden unless the server and all its"
         f" helpers ({who}) collude"

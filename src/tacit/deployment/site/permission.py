@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tacit import training
-from tacit.deployment.asked import asked_of, work_of
+from tacit.deployment.plan_requirements import compute_requirements, count_local_steps
 from tacit.errors import PolicyError
 from tacit.plan import Plan
 from tacit.privacy.policy import (
@@ -22,7 +22,7 @@ from tacit.privacy.policy import (
 from tacit.privacy.policy.user_code import allows_code
 
 if TYPE_CHECKING:
-    from tacit.deployment.site.site_half import SiteHalf
+    from tacit.deployment.site.site_side import SiteSide
 
 _SOME_SIZE = 100_000
 
@@ -31,7 +31,7 @@ def refuse_unless_allowed(
     policy: Policy,
     plan: Plan,
     simulated_noise: bool,
-    built: SiteHalf | None = None,
+    built: SiteSide | None = None,
     *,
     unit: PrivacyUnit,
     measured: bool = True,
@@ -46,7 +46,7 @@ def refuse_unless_allowed(
     allow_code = allows_code(policy, plan)
     prices = policy if measured else None
     if built:
-        asked = asked_of(
+        asked = compute_requirements(
             plan,
             parameters=built.learner.size,
             clients=built.terms.clients,
@@ -78,15 +78,15 @@ def refuse_too_large(policy: Policy, plan: Plan, inputs: int, classes: int, rows
     """
     size = training.parameter_floor(plan.model, inputs, classes)
     before = _before_rows(plan, allow_code=allows_code(policy, plan))
-    asked = replace(before, parameters=size, local_steps=work_of(plan, rows))
+    asked = replace(before, parameters=size, local_steps=count_local_steps(plan, rows))
     found = [sentence for sentence in find_refusals(policy, asked) if sentence.startswith(_SIZES)]
     if found:
         raise PolicyError("\n".join(found))
 
 
 def _before_rows(plan: Plan, policy: Policy | None = None, *, allow_code: bool) -> Requirements:
-    asked = asked_of(plan, policy=policy, allow_code=allow_code)
+    asked = compute_requirements(plan, policy=policy, allow_code=allow_code)
     if asked.epsilon_per_run is not None:
         return asked
-    some = asked_of(plan, parameters=_SOME_SIZE, policy=policy, allow_code=allow_code)
+    some = compute_requirements(plan, parameters=_SOME_SIZE, policy=policy, allow_code=allow_code)
     return replace(asked, epsilon_per_update=0.0, epsilon_per_run=0.0, unbounded=some.unbounded)

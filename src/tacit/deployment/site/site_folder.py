@@ -21,7 +21,7 @@ from pydantic.dataclasses import dataclass
 from tacit.column_statistics.number_format import DecimalMark
 from tacit.data.read import TextFormat
 from tacit.deployment.site.owner import Owner
-from tacit.deployment.site.rows_register import RowsRegister
+from tacit.deployment.site.rows.rows_register import RowsRegister
 from tacit.deployment.site_ledger.ledger_guard import LedgerGuard
 from tacit.deployment.site_ledger.witness import Witness, site_id, state_folder
 from tacit.deployment.transport.certificates import make_node_key, make_private_folder, read_private
@@ -135,7 +135,7 @@ def load_owner(folder: Path, tell: Callable[[str], None] = lambda sentence: None
         signs_with=load_signing_key(folder),
         secret=read_private(folder / SECRET),
         policy=lambda: read_policy(folder),
-        book=lambda policy, plan: guard.open(policy.limits, plan.delta),
+        open_ledger=lambda policy, plan: guard.open(policy.limits, plan.delta),
         unit=settings.unit,
         encoding=settings.encoding,
         header=settings.header,

@@ -23,7 +23,7 @@ NO_PEERS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class SiteKnowledge:
     """What a site knows for itself: its name, its nonce in this run, its public key as a helper,
     the signing keys of its peers, its own among them, and which of them it accepts as helpers
     (None: all).
@@ -36,7 +36,7 @@ class Known:
     helpers: tuple[str, ...] | None = None
 
 
-class Sums(NamedTuple):
+class AggregationFacts(NamedTuple):
     """What helpers add up in a run: sets of at least `min_clients`, whose noise the clients make,
     or else the helpers.
     """
@@ -51,14 +51,14 @@ def refuse_without_peers(plan: Plan, site: str, peers: Mapping[str, bytes]) -> N
         raise PolicyError(NO_PEERS)
 
 
-def check_terms(plan: Plan, terms: Terms, known: Known, simulated_noise: bool) -> None:
+def check_terms(plan: Plan, terms: Terms, known: SiteKnowledge, simulated_noise: bool) -> None:
     """Raise WireError if a run's terms contradict themselves, the plan, or what the site knows."""
     if terms.identity is not None and not simulated_noise:
         raise WireError(
             "terms refused: the server names the run's identity, which every site computes for"
             " itself"
         )
-    if terms.of(known.site).nonce != known.nonce:
+    if terms.find_member(known.site).nonce != known.nonce:
         raise WireError(
             "terms refused: they lack this site's nonce for this run, so they are of another run"
         )
@@ -68,7 +68,9 @@ def check_terms(plan: Plan, terms: Terms, known: Known, simulated_noise: bool) -
         )
 
 
-def check_sites(policy: Policy, plan: Plan, terms: Terms, sums: Sums, known: Known) -> None:
+def check_sites(
+    policy: Policy, plan: Plan, terms: Terms, sums: AggregationFacts, known: SiteKnowledge
+) -> None:
     """Raise WireError or PolicyError unless a secure aggregation rests on sites that the owner
     knows; others may be invented.
 
@@ -97,7 +99,7 @@ def check_sites(policy: Policy, plan: Plan, terms: Terms, sums: Sums, known: Kno
             " server names are at sites in [peers] of site.toml; the others may be invented"
         )
     if len(terms.helps) == 1 and known.site not in terms.helps and not sums.noise_by_clients:
-        hidden = count - terms.of(terms.helps[0]).clients
+        hidden = count - terms.find_member(terms.helps[0]).clients
         if hidden < least:
             raise PolicyError(
                 f"limits.min_cohort = {least:,}: {hidden:,} clients are at sites other than the"
@@ -111,18 +113,20 @@ def check_sites(policy: Policy, plan: Plan, terms: Terms, sums: Sums, known: Kno
         )
 
 
-def own_noise_share(terms: Terms, sums: Sums, site: str) -> float:
+def own_noise_share(terms: Terms, sums: AggregationFacts, site: str) -> float:
     """Return the share of the noise on a sum that a site's own clients make, in the set that has
     the fewest of them.
 
     The server names the set: all clients of the others, and of this site as few as the size of a
     set leaves, but the one whose update is at stake.
     """
-    others = terms.clients - terms.of(site).clients
+    others = terms.clients - terms.find_member(site).clients
     return max(1, sums.min_clients - others) / max(1, sums.min_clients)
 
 
-def _check_noise_share(policy: Policy, terms: Terms, sums: Sums, known: Known) -> None:
+def _check_noise_share(
+    policy: Policy, terms: Terms, sums: AggregationFacts, known: SiteKnowledge
+) -> None:
     least, share = policy.limits.min_noise_share, own_noise_share(terms, sums, known.site)
     if sums.noise_by_clients and share < least:
         largest = max(
@@ -140,7 +144,7 @@ def _check_noise_share(policy: Policy, terms: Terms, sums: Sums, known: Known) -
         )
 
 
-def _check_helpers(plan: Plan, terms: Terms, known: Known) -> None:
+def _check_helpers(plan: Plan, terms: Terms, known: SiteKnowledge) -> None:
     settings = plan.secure_aggregation
     assert settings is not None
     if not len(terms.helps) == len(terms.helpers) == settings.helpers:
@@ -159,7 +163,7 @@ def _check_helpers(plan: Plan, terms: Terms, known: Known) -> None:
             raise WireError(
                 f"terms refused: site.toml accepts the helpers {list(known.helpers)}, got {site!r}"
             )
-        terms.of(site)
+        terms.find_member(site)
     if (
         len(set(terms.helps)) != len(keys)
         or len(set(keys)) != len(keys)

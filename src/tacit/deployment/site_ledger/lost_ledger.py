@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from tacit.deployment.site.participation import end, open_runs
+from tacit.deployment.site.participation import end, list_open_runs
 from tacit.deployment.site.site_folder import (
     LEDGER,
     find_joined_process,
@@ -79,7 +79,7 @@ def accept_loss(folder: Path, loss: LedgerLoss) -> list[str]:
         folder / LEDGER,
         open_witness(folder, read_site_settings(folder)),
     )
-    runs = open_runs(owner)
+    runs = list_open_runs(owner)
     with closing(
         _open_verified(file) if file.exists() else SiteLedger(file, limits=Limits(), delta=1e-5)
     ) as book:

@@ -16,8 +16,8 @@ from tacit.errors import WireError
 from tacit.privacy.claim import Claim
 from tacit.protocol import messages
 from tacit.protocol.aggregation import Intake
+from tacit.protocol.exchanges.contributor_heads import Question, gains, helps, laid_out
 from tacit.protocol.exchanges.heads import COMMITMENTS, HEADS, SENDERS, Heads
-from tacit.protocol.exchanges.question import Question, gains, helps, laid_out
 from tacit.protocol.messages import Frame
 from tacit.protocol.round import Exchange, Names, Outcome, Request, State
 from tacit.protocol.site import Client

@@ -20,7 +20,7 @@ _MAGIC = b"TAC1"
 _LEAD = struct.Struct("<4sI")
 _HEADER_LIMIT = 4096
 
-Whole = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+NonNegative = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
 
 
@@ -28,12 +28,12 @@ class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like
     """Who sends what to which round; array-like, so that field names cost no bytes."""
 
     run: Word
-    round_no: Whole
-    sender: Whole
+    round_no: NonNegative
+    sender: NonNegative
     codec: Word
-    dim: Whole
-    weight: Whole
-    payload_size: Whole
+    dim: NonNegative
+    weight: NonNegative
+    payload_size: NonNegative
 
 
 class Message(msgspec.Struct, frozen=True):

@@ -12,14 +12,14 @@ import pytest
 from tacit.column_statistics.number_format import NumberFormat
 from tacit.column_statistics.statistics import ColumnStatistics
 from tacit.data import Habits
-from tacit.deployment.site.told import (
+from tacit.deployment.site.rows.disclosed_statistics import (
     _clients_without,
     _step,
-    common_values,
-    tell_formats,
-    tell_seen,
-    told_facts,
-    told_sentences,
+    build_disclosure_entry,
+    compute_disclosed_statistics,
+    describe_disclosure,
+    list_common_values,
+    select_disclosed_formats,
 )
 from tacit.errors import PolicyError
 from tacit.plan import Columns
@@ -60,15 +60,15 @@ def plan(**features: Any) -> Any:
 def test_values_of_enough_clients() -> None:
     few = Limits(min_clients_per_value=3, max_values_per_column=2)
     frame = frame_of(ward=["a"] * 6 + ["b"] * 4 + ["c"] * 2)
-    assert common_values(frame, "ward", "patient", few, "label") == ["a"]
-    assert common_values(frame, "ward", None, few, "label") == ["a", "b"]
-    assert common_values(frame.with_columns(ward=pl.lit(7)), "ward", "patient", few, "label") == [
-        "7"
-    ]
-    assert common_values(frame, "patient", None, Limits(min_clients_per_value=2), "label") == [
+    assert list_common_values(frame, "ward", "patient", few, "label") == ["a"]
+    assert list_common_values(frame, "ward", None, few, "label") == ["a", "b"]
+    assert list_common_values(
+        frame.with_columns(ward=pl.lit(7)), "ward", "patient", few, "label"
+    ) == ["7"]
+    assert list_common_values(frame, "patient", None, Limits(min_clients_per_value=2), "label") == [
         f"p{number}" for number in range(6)
     ]
-    assert common_values(
+    assert list_common_values(
         frame.with_columns(ward=pl.when(pl.col("ward") == "a").then(pl.col("ward"))),
         "ward",
         None,
@@ -76,21 +76,25 @@ def test_values_of_enough_clients() -> None:
         "x",
     ) == ["a"]
     assert (
-        len(common_values(frame, "patient", "patient", Limits(min_clients_per_value=1), "label"))
+        len(
+            list_common_values(
+                frame, "patient", "patient", Limits(min_clients_per_value=1), "label"
+            )
+        )
         == 6
     )
     with pytest.raises(PolicyError) as error:
-        common_values(frame, "ward", "patient", Limits(min_clients_per_value=4), "label")
+        list_common_values(frame, "ward", "patient", Limits(min_clients_per_value=4), "label")
     assert (
         str(error.value)
         == "limits.min_clients_per_value = 4: most rows have a value of 'ward' that fewer clients"
         " share, so it cannot be used as label"
     )
     with pytest.raises(PolicyError) as error:
-        common_values(frame, "patient", None, Limits(min_clients_per_value=3), "categorical")
+        list_common_values(frame, "patient", None, Limits(min_clients_per_value=3), "categorical")
     assert str(error.value).endswith("that fewer rows share, so it cannot be used as categorical")
     with pytest.raises(PolicyError) as error:
-        common_values(
+        list_common_values(
             frame, "ward", None, Limits(min_clients_per_value=2, max_values_per_column=2), "label"
         )
     assert (
@@ -101,37 +105,52 @@ def test_values_of_enough_clients() -> None:
 
 def test_half_of_the_rows_must_have_common_values() -> None:
     half = frame_of(ward=["a"] * 6 + [f"w{row}" for row in range(6)])
-    assert common_values(half, "ward", "patient", Limits(min_clients_per_value=3), "label") == ["a"]
+    assert list_common_values(
+        half, "ward", "patient", Limits(min_clients_per_value=3), "label"
+    ) == ["a"]
     with pytest.raises(PolicyError, match="most rows"):
-        common_values(
+        list_common_values(
             half.vstack(half[-1:]), "ward", "patient", Limits(min_clients_per_value=3), "label"
         )
 
 
 def test_what_is_told() -> None:
-    seen = tell_seen(plan(), rows_of(frame_of()), POLICY)
+    seen = compute_disclosed_statistics(plan(), rows_of(frame_of()), POLICY)
     assert (seen.classes, seen.categories) == (("no", "yes"), {"ward": ("a", "b")})
     assert seen.ranges == {"age": (24.0, 27.0)}
     assert (seen.missing, seen.formats) == ((), {})
     exact = replace(POLICY, allow=replace(POLICY.allow, disclosures=("exact_ranges",)))
-    assert tell_seen(plan(), rows_of(frame_of()), exact).ranges == {"age": (20.0, 31.0)}
+    assert compute_disclosed_statistics(plan(), rows_of(frame_of()), exact).ranges == {
+        "age": (20.0, 31.0)
+    }
 
 
 def test_rare_categories_count_as_unknown_with_test_rows_counted() -> None:
     train = frame_of(ward=["a"] * 8 + ["b"] * 4)
-    assert tell_seen(plan(), rows_of(train), POLICY).categories == {"ward": ("a",)}
+    assert compute_disclosed_statistics(plan(), rows_of(train), POLICY).categories == {
+        "ward": ("a",)
+    }
     with pytest.raises(PolicyError, match=r"so it cannot be used as categorical$"):
-        tell_seen(plan(), rows_of(frame_of(ward=list("abcdefghijkl"))), POLICY)
+        compute_disclosed_statistics(plan(), rows_of(frame_of(ward=list("abcdefghijkl"))), POLICY)
     third = frame_of()[:2].with_columns(patient=pl.lit("p9"), ward=pl.lit("b"))
-    assert tell_seen(plan(), rows_of(train, third), POLICY).categories == {"ward": ("a", "b")}
+    assert compute_disclosed_statistics(plan(), rows_of(train, third), POLICY).categories == {
+        "ward": ("a", "b")
+    }
 
 
 def test_that_numbers_are_missing_is_told_where_enough_clients_lack_one() -> None:
     def lacking(rows: int) -> pl.DataFrame:
         return frame_of(age=[None] * rows + [20.0 + row for row in range(rows, 12)])
 
-    assert tell_seen(plan(ranges={"age": [0, 99]}), rows_of(lacking(4)), POLICY).missing == ()
-    assert tell_seen(plan(ranges={"age": [0, 99]}), rows_of(lacking(6)), POLICY).missing == ("age",)
+    assert (
+        compute_disclosed_statistics(
+            plan(ranges={"age": [0, 99]}), rows_of(lacking(4)), POLICY
+        ).missing
+        == ()
+    )
+    assert compute_disclosed_statistics(
+        plan(ranges={"age": [0, 99]}), rows_of(lacking(6)), POLICY
+    ).missing == ("age",)
     assert (
         _clients_without(lacking(4), "age", "patient"),
         _clients_without(lacking(4), "age", None),
@@ -147,18 +166,22 @@ def test_how_numbers_are_written_is_told_where_enough_clients_show_it() -> None:
         formats={"age": NumberFormat(True, True), "pay": NumberFormat(True, True)},
         behind={"age": (3, 2)},
     )
-    assert tell_formats(plan(), habits, told_by(3)) == {
+    assert select_disclosed_formats(plan(), habits, told_by(3)) == {
         "age": NumberFormat(True, False),
         "pay": NumberFormat(False, False),
     }
-    assert tell_formats(plan(), habits, told_by(2))["age"] == NumberFormat(True, True)
-    assert tell_formats(plan(), habits, told_by(1))["pay"] == NumberFormat(False, False), (
-        "nobody's cells show it"
-    )
+    assert select_disclosed_formats(plan(), habits, told_by(2))["age"] == NumberFormat(True, True)
+    assert select_disclosed_formats(plan(), habits, told_by(1))["pay"] == NumberFormat(
+        False, False
+    ), "nobody's cells show it"
     unclear = Habits(formats={"age": NumberFormat(False, True)}, behind={"age": (9, 9)})
-    assert tell_formats(plan(), unclear, told_by(3)) == {"age": NumberFormat(False, True)}
+    assert select_disclosed_formats(plan(), unclear, told_by(3)) == {
+        "age": NumberFormat(False, True)
+    }
     rows = rows_of(frame_of(), habits=habits)
-    assert tell_seen(plan(), rows, POLICY).formats == tell_formats(plan(), habits, told_by(3))
+    assert compute_disclosed_statistics(plan(), rows, POLICY).formats == select_disclosed_formats(
+        plan(), habits, told_by(3)
+    )
     agreed = plan_of(
         data={
             "source": "visits.csv",
@@ -167,7 +190,10 @@ def test_how_numbers_are_written_is_told_where_enough_clients_show_it() -> None:
         },
         features={},
     )
-    assert tell_seen(agreed, rows_of(frame_of(), habits=habits), POLICY).formats == {}
+    assert (
+        compute_disclosed_statistics(agreed, rows_of(frame_of(), habits=habits), POLICY).formats
+        == {}
+    )
 
 
 @pytest.mark.parametrize(
@@ -180,7 +206,7 @@ def test_steps(low: float, high: float, step: float) -> None:
 
 
 def test_the_owners_ledger_has_what_is_told() -> None:
-    assert told_facts(opened_by("a")) == {
+    assert build_disclosure_entry(opened_by("a")) == {
         "clients": 10, "rows": 100, "test_rows": 20, "largest_weight": 7,
         "seen": {"classes": ["no", "yes"], "ranges": {}, "categories": {}, "pixels": None, "missing": [], "formats": {}},
     }  # fmt: skip
@@ -197,9 +223,12 @@ def test_the_owners_log_says_it_in_words() -> None:
         " 'age' is written with a decimal comma; each class and category is that of at least 3"
         " clients"
     )
-    assert told_sentences(rows_of(frame_of()), seen, POLICY) == [said, "1,000 rows are left out"]
+    assert describe_disclosure(rows_of(frame_of()), seen, POLICY) == [
+        said,
+        "1,000 rows are left out",
+    ]
     exact = replace(POLICY, allow=replace(POLICY.allow, disclosures=("exact_ranges",)))
     rows = rows_of(frame_of(), columns=Columns(numeric=("age",), label="outcome"))
-    assert told_sentences(rows, seen, exact)[0] == said.replace("rounded", "exact").replace(
+    assert describe_disclosure(rows, seen, exact)[0] == said.replace("rounded", "exact").replace(
         "least 3 clients", "least 3 rows"
     )

@@ -11,7 +11,7 @@ from tacit.errors import PlanError
 from tacit.plan import GIVEN, Audit, Engine, HashComb, Plan
 
 
-def offered(plan: Plan, simulated_noise: bool = False) -> Plan:
+def prepare_for_sites(plan: Plan, simulated_noise: bool = False) -> Plan:
     """Return the plan that sites are offered. Each site reads rows of its own, so `data.source`
     names none.
 
@@ -19,12 +19,12 @@ def offered(plan: Plan, simulated_noise: bool = False) -> Plan:
 
     Raises PlanError that names everything a network of sites cannot do.
     """
-    plan = as_sites_read_it(plan)
-    refuse_unless_offered(plan, simulated_noise)
+    plan = remove_simulation_settings(plan)
+    refuse_undeployable(plan, simulated_noise)
     return plan
 
 
-def refuse_unless_offered(plan: Plan, simulated_noise: bool) -> None:
+def refuse_undeployable(plan: Plan, simulated_noise: bool) -> None:
     """Raise PlanError that names everything in a plan which a network of sites cannot do. Sites
     believe no server, and look too.
     """
@@ -49,7 +49,7 @@ def refuse_unless_offered(plan: Plan, simulated_noise: bool) -> None:
         )
 
 
-def as_sites_read_it(plan: Plan) -> Plan:
+def remove_simulation_settings(plan: Plan) -> Plan:
     """Return the plan without what has no meaning at a site: where a simulation finds rows, how it
     divides them, its baselines.
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from tacit import data, training
 from tacit.deployment.agenda import count_measured_rounds
-from tacit.deployment.server.offered import as_sites_read_it
-from tacit.deployment.site.measures import claims_of_measure
+from tacit.deployment.deployable_plan import remove_simulation_settings
+from tacit.deployment.site.measures import build_measure_claims
 from tacit.extensions import Reference
 from tacit.plan import Columns, Plan
 from tacit.privacy.policy import Policy, Requirements, derive_requirements
@@ -21,7 +21,7 @@ _SIZES = (100_000, 200_000)
 _HEADER_BYTES = 1_000
 
 
-def asked_of(
+def compute_requirements(
     plan: Plan,
     *,
     parameters: int | None = None,
@@ -45,10 +45,10 @@ def asked_of(
         plan.features.buckets if plan.data.columns.text and plan.features.text != "listed" else 1
     )
     size = parameters or training.parameter_floor(plan.model, few_inputs, classes=2)
-    return replace(asked, parameters=size, local_steps=work_of(plan, rows=1))
+    return replace(asked, parameters=size, local_steps=count_local_steps(plan, rows=1))
 
 
-def work_of(plan: Plan, rows: int) -> int:
+def count_local_steps(plan: Plan, rows: int) -> int:
     """Optimiser steps that a client with `rows` rows takes in one round, on the model and on the
     last layer it is judged by.
     """
@@ -75,7 +75,7 @@ def _facts(
     def found(size: int, sent: int | None = None) -> Requirements:
         claims = claims_in_round(plan, size, clients)
         measured = (
-            (claims_of_measure(plan, policy, claims), count_measured_rounds(plan))
+            (build_measure_claims(plan, policy, claims), count_measured_rounds(plan))
             if policy
             else ((), 0)
         )
@@ -95,7 +95,7 @@ def _facts(
 
 
 def _digest(plan: Plan) -> str:
-    return plan_fingerprint(as_sites_read_it(plan))
+    return plan_fingerprint(remove_simulation_settings(plan))
 
 
 def _grown(few: Requirements, many: Requirements) -> bool:

@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from tacit.deployment.bodies import SeenRows
+from tacit.deployment.bodies import StatisticsBody
 from tacit.errors import RunError
 
 
 class _Aspect(NamedTuple):
     """Something that must be equal at all sites: how it is read, and what to do where it is not."""
 
-    describe: Callable[[SeenRows], str]
+    describe: Callable[[StatisticsBody], str]
     remedy: str
 
 
@@ -28,7 +28,7 @@ _ASPECTS = (
 )
 
 
-def check_alike(plan: str, seen: Mapping[str, SeenRows]) -> None:
+def check_sites_agree(plan: str, seen: Mapping[str, StatisticsBody]) -> None:
     """Raise RunError with the sites that differ from most others, and in what."""
     for aspect in _ASPECTS:
         said = {site: aspect.describe(one) for site, one in seen.items()}

@@ -9,7 +9,7 @@ import polars as pl
 _BYTES = 16
 
 
-def fingerprints(frame: pl.DataFrame, key: bytes) -> pl.Series:
+def compute_fingerprints(frame: pl.DataFrame, key: bytes) -> pl.Series:
     """Return 16 bytes for each row, from all its cells; equal rows are numbered, so that no two
     have the same.
 

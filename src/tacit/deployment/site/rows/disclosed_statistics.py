@@ -24,14 +24,14 @@ from tacit.plan import Plan
 from tacit.privacy.policy import Limits, Policy
 
 if TYPE_CHECKING:
-    from tacit.deployment.bodies import Opened
-    from tacit.deployment.site.site_rows import SiteRows
+    from tacit.deployment.bodies import OfferResponse
+    from tacit.deployment.site.rows.site_rows import SiteRows
 
 _STEPS = 10
 """Ends of a range are rounded outward to steps of at least a tenth of it."""
 
 
-def common_values(
+def list_common_values(
     frame: pl.DataFrame, name: str, client: str | None, limits: Limits, role: str
 ) -> list[str]:
     """Return the values of a column that at least `min_clients_per_value` clients have, sorted;
@@ -57,7 +57,7 @@ def common_values(
     return found.values
 
 
-def tell_seen(plan: Plan, rows: SiteRows, policy: Policy) -> ColumnStatistics:
+def compute_disclosed_statistics(plan: Plan, rows: SiteRows, policy: Policy) -> ColumnStatistics:
     """Return what features must know of a site's rows, as far as the owner lets it be told.
 
     Classes are those of the rows that take part, each of which enough clients have. Rare categories
@@ -75,7 +75,7 @@ def tell_seen(plan: Plan, rows: SiteRows, policy: Policy) -> ColumnStatistics:
     )
     categories = {}
     for name, known in seen.categories.items():
-        common = set(common_values(everything, name, client, limits, "categorical"))
+        common = set(list_common_values(everything, name, client, limits, "categorical"))
         categories[name] = tuple(value for value in known if value in common)
     exact = "exact_ranges" in policy.allow.disclosures
     ranges = (
@@ -88,11 +88,11 @@ def tell_seen(plan: Plan, rows: SiteRows, policy: Policy) -> ColumnStatistics:
         for name in seen.missing
         if _clients_without(table.train, name, client) >= limits.min_clients_per_value
     )
-    formats = tell_formats(plan, table.habits, limits)
+    formats = select_disclosed_formats(plan, table.habits, limits)
     return replace(seen, categories=categories, ranges=ranges, missing=missing, formats=formats)
 
 
-def tell_formats(plan: Plan, habits: Habits, limits: Limits) -> dict[str, NumberFormat]:
+def select_disclosed_formats(plan: Plan, habits: Habits, limits: Limits) -> dict[str, NumberFormat]:
     """Return how numbers are written, as far as the cells of enough clients show it and the plan
     does not say so.
     """
@@ -158,7 +158,7 @@ def _step(low: float, high: float) -> float:
     return next(power * times for times in (1, 2, 5, 10) if power * times >= least)
 
 
-def told_facts(opened: Opened) -> dict[str, Any]:
+def build_disclosure_entry(opened: OfferResponse) -> dict[str, Any]:
     """Return exactly what the server is told of a site's rows, for the site's ledger."""
     facts = {
         "clients": opened.clients,
@@ -169,7 +169,7 @@ def told_facts(opened: Opened) -> dict[str, Any]:
     return {**facts, "seen": json.loads(msgspec.json.encode(opened.seen))}
 
 
-def told_sentences(rows: SiteRows, seen: ColumnStatistics, policy: Policy) -> list[str]:
+def describe_disclosure(rows: SiteRows, seen: ColumnStatistics, policy: Policy) -> list[str]:
     """Return what the server is told of a site's rows, in words for the site's log; the values
     themselves are in its ledger.
     """

@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit.deployment.site import leaving
-from tacit.deployment.site.leaving import release_rows
+from tacit.deployment.site.rows import row_release
+from tacit.deployment.site.rows.row_release import release_rows
 from tacit.errors import PolicyError, WireError
 from tacit.privacy.policy import Policy, PrivacyUnit, RowToRelease, SharePolicy
 from tacit.runs.record import DisclosedRows
@@ -77,7 +77,7 @@ def site(
     )  # fmt: skip
     log = list[str]()
     owner = SimpleNamespace(
-        allowed=lambda: Policy(share=share), unit=PrivacyUnit(client=None if one_client else "patient", one_client=one_client),
+        require_policy=lambda: Policy(share=share), unit=PrivacyUnit(client=None if one_client else "patient", one_client=one_client),
         secret=SECRET, tell=log.append, log=log, pseudonym=lambda name: name.encode() * 4,
     )  # fmt: skip
     return owner, built
@@ -182,7 +182,7 @@ def test_rows_are_alike_by_column_and_value() -> None:
         pl.DataFrame({"a": [1, 1, 2], "b": ["x", "x", None]}),
         pl.DataFrame({"b": [1], "a": ["x"]}),
     )
-    same, again, third = leaving._alike(one)
+    same, again, third = row_release._alike(one)
     assert same == again == hashlib.sha256(repr((["a", "b"], ("1", "x"))).encode()).digest()
     assert third == hashlib.sha256(repr((["a", "b"], ("2", None))).encode()).digest()
-    assert leaving._alike(other) != [same]
+    assert row_release._alike(other) != [same]

@@ -17,11 +17,11 @@ from tacit.assembly.rows import encode_tables, fit_features, keep_classes
 from tacit.column_statistics.statistics import ColumnStatistics
 from tacit.data import k_anonymity
 from tacit.data.roles.roles import find_free_name
-from tacit.deployment.site.fingerprints import fingerprints
-from tacit.deployment.site.held_out import LOCAL, MARK, HeldOut, Marks
-from tacit.deployment.site.measures import HeldRows
+from tacit.deployment.site.measures import MeasuredRows
 from tacit.deployment.site.owner import Owner
-from tacit.deployment.site.told import common_values
+from tacit.deployment.site.rows.disclosed_statistics import list_common_values
+from tacit.deployment.site.rows.held_out import LOCAL, MARK, HeldOut, Marks
+from tacit.deployment.site.rows.row_fingerprints import compute_fingerprints
 from tacit.errors import PolicyError, WireError
 from tacit.plan import Data, Plan
 from tacit.privacy.policy import Limits
@@ -33,7 +33,7 @@ THE_SITE = "the site"
 """The one client of a site whose rows name no owners."""
 
 
-class Chosen(NamedTuple):
+class RowMarks(NamedTuple):
     """Keyed hashes of the rows of a site, by which it decides which of them are held out and which
     of these count; `local` says which train rows clients hold out for themselves.
     """
@@ -56,10 +56,10 @@ class SiteRows(NamedTuple):
     owners: tuple[str, ...]
     left_out: tuple[str, ...] = ()
     marks: str | None = None
-    chosen: Chosen | None = None
+    chosen: RowMarks | None = None
 
 
-class Encoded(NamedTuple):
+class EncodedSiteRows(NamedTuple):
     """Rows as numbers: those clients train on, those they hold out, the rows that models are
     measured on, and what word numbers mean.
     """
@@ -68,12 +68,12 @@ class Encoded(NamedTuple):
     train_clients: Clients
     held: Rows
     held_clients: Clients
-    measured: HeldRows
+    measured: MeasuredRows
     lexicon: Lexicon | None
     offer: k_anonymity.RowRelease | None
 
 
-def settings_at_a_site(plan: Plan, owner: Owner) -> Data:
+def adapt_data_settings(plan: Plan, owner: Owner) -> Data:
     """Return the plan's [data] as it is meant at a site: how a simulation divides rows has no
     meaning there.
 
@@ -107,7 +107,7 @@ def read_rows(
     without a client are left out, and so are rows whose class too few clients have: its name would
     point at them. Raises PolicyError if too few clients are left to tell anything of them.
     """
-    settings, client = settings_at_a_site(plan, owner), owner.unit.client
+    settings, client = adapt_data_settings(plan, owner), owner.unit.client
     roles = data.resolve_columns(settings)
     if roles != plan.data.columns:
         raise PolicyError(
@@ -122,7 +122,7 @@ def read_rows(
             frame = frame.with_columns(pl.Series(MARK, held_out.marks(read)))
         if plan.data.share:
             marks.append(find_free_name("mark", frame.columns))
-            frame = frame.with_columns(fingerprints(read, owner.secret).alias(marks[0]))
+            frame = frame.with_columns(compute_fingerprints(read, owner.secret).alias(marks[0]))
         if client is None:
             return frame
         frame, before = frame.with_columns(_as_name(frame[client])), frame.height
@@ -157,10 +157,10 @@ def read_rows(
     )
 
 
-def _without_marks(table: data.Table) -> tuple[data.Table, Chosen | None]:
+def _without_marks(table: data.Table) -> tuple[data.Table, RowMarks | None]:
     if MARK not in table.train.columns:
         return table, None
-    chosen = Chosen(
+    chosen = RowMarks(
         table.train[MARK].to_numpy(), table.test[MARK].to_numpy(), table.train[LOCAL].to_numpy()
     )
     return (
@@ -189,7 +189,9 @@ def _without_rare_classes(
     a sentence on the others.
     """
     label = table.columns.label or ""
-    common = common_values(pl.concat([table.train, table.test]), label, client, limits, "label")
+    common = list_common_values(
+        pl.concat([table.train, table.test]), label, client, limits, "label"
+    )
     kind = table.train.schema[label]
     assert isinstance(kind, pl.Enum), "a loaded table's label is an Enum"
     kept = [name for name in kind.categories.to_list() if name in common]
@@ -250,7 +252,7 @@ def _written_alike(names: pl.Series) -> list[str]:
 
 def encode_rows(
     plan: Plan, rows: SiteRows, seen: ColumnStatistics, root: Draws, first: int
-) -> Encoded:
+) -> EncodedSiteRows:
     """Return the rows as numbers, from what all sites' rows say; `first` is the public name of the
     first client here.
 
@@ -282,12 +284,12 @@ def encode_rows(
     )
     own, of_clients = clients.in_place(), train.take(held.order)
     measured = _test_rows(rows, test) if len(test) else _held_by_clients(rows, held, of_clients)
-    return Encoded(
+    return EncodedSiteRows(
         train.take(clients.order), own, of_clients, held.in_place(), measured, lexicon, offer
     )
 
 
-def _test_rows(rows: SiteRows, encoded: Rows) -> HeldRows:
+def _test_rows(rows: SiteRows, encoded: Rows) -> MeasuredRows:
     """The site's test rows, with their owners: all of them, also those of clients without train
     rows.
     """
@@ -297,20 +299,20 @@ def _test_rows(rows: SiteRows, encoded: Rows) -> HeldRows:
         if name
         else np.full(count, THE_SITE, object)
     )
-    return HeldRows(
+    return MeasuredRows(
         encoded,
         owners.astype(object),
         rows.chosen.test if rows.chosen else np.arange(count, dtype=np.uint64),
     )
 
 
-def _held_by_clients(rows: SiteRows, held: Clients, encoded: Rows) -> HeldRows:
+def _held_by_clients(rows: SiteRows, held: Clients, encoded: Rows) -> MeasuredRows:
     """The rows that clients hold out for themselves, with their owners."""
     owners = np.repeat(np.array(rows.owners, object), held.sizes())
     marks = (
         rows.chosen.train[held.order] if rows.chosen else np.arange(len(encoded), dtype=np.uint64)
     )
-    return HeldRows(encoded, owners, marks)
+    return MeasuredRows(encoded, owners, marks)
 
 
 def _prepared(frame: pl.DataFrame, table: data.Table, seen: ColumnStatistics) -> pl.DataFrame:

@@ -20,9 +20,9 @@ from tacit.assembly.exchanges import build_exchanges, build_train
 from tacit.assembly.secure_sums import HelperParty, draw_helper_key
 from tacit.data import k_anonymity
 from tacit.deployment.agenda import MEASURE
-from tacit.deployment.bodies import Answers, Question, Terms
-from tacit.deployment.site.site_rows import Encoded, SiteRows, encode_rows
-from tacit.deployment.site.terms_checks import Sums
+from tacit.deployment.bodies import SiteRequest, SiteResponse, Terms
+from tacit.deployment.site.rows.site_rows import EncodedSiteRows, SiteRows, encode_rows
+from tacit.deployment.site.terms_checks import AggregationFacts
 from tacit.deployment.site.work_clock import WorkClock
 from tacit.errors import WireError
 from tacit.plan import Plan
@@ -32,7 +32,7 @@ from tacit.protocol.exchanges.disclose_rows import Discloser, DiscloseRows, desc
 from tacit.protocol.exchanges.helper_sums import HelperSums
 from tacit.protocol.exchanges.site_sums import site_sum
 from tacit.protocol.messages import Frame
-from tacit.protocol.promised import Promised
+from tacit.protocol.promised_updates import Promised
 from tacit.protocol.round import Exchange, Gathered, Request
 from tacit.protocol.round_claims import claims_in_round
 from tacit.protocol.site import OwnRows, Site
@@ -66,19 +66,19 @@ class KnownSites:
         """Read the keys as they are now."""
         self._now = self._peers()
 
-    def key_of(self, client: int) -> bytes | None:
+    def find_key(self, client: int) -> bytes | None:
         """Return the key of a client's site; None for a stranger."""
-        return self._now.get(self._terms.site_of(client) or "")
+        return self._now.get(self._terms.find_site(client) or "")
 
 
 @dataclass
-class SiteHalf:
+class SiteSide:
     """Everything a site needs to answer."""
 
     plan: Plan
     terms: Terms
     rows: SiteRows
-    encoded: Encoded
+    encoded: EncodedSiteRows
     learner: training.Learner
     site: Site
     exchanges: dict[str, Exchange]
@@ -94,14 +94,14 @@ class SiteHalf:
         """Return who a client is, to its own site."""
         return self.rows.owners[self.site.slot(name).block]
 
-    def answers(
+    def respond(
         self,
         exchange: Exchange,
         request: Request,
         claims: tuple[Claim, ...],
         refused: dict[int, str],
         clock: WorkClock,
-    ) -> Answers:
+    ) -> SiteResponse:
         """Answers of the asked clients, one by one, or added up where the plan says that the site
         does so.
 
@@ -119,7 +119,7 @@ class SiteHalf:
                 exchange.answer(self.site.client(name, self.worker), request)
                 for name in clock.each(here)
             ]
-        return Answers(
+        return SiteResponse(
             frames=[_sent(frame) for frame in frames if frame is not None],
             refused=sorted(refused.items()),
         )
@@ -141,7 +141,7 @@ class SiteHalf:
             self.site.agreement, self.site.names[0], request.round_no, names, found.total
         )
 
-    def helped(self, exchange: Exchange, request: Request) -> Piece:
+    def help(self, exchange: Exchange, request: Request) -> Piece:
         """Return this site's part of a secure sum."""
         helper = self.helpers.get(exchange.name)
         if helper is None:
@@ -151,12 +151,12 @@ class SiteHalf:
         assert frame is not None, "a helper answers or refuses"
         return _sent(frame)
 
-    def sums(self) -> Sums:
+    def describe_aggregation(self) -> AggregationFacts:
         """Return what helpers add up in this run."""
         least = [
             one.terms.min_clients for one in self.exchanges.values() if isinstance(one, HelperSums)
         ]
-        return Sums(min(least, default=0), self.site.agreement.codec.min_clients > 1)
+        return AggregationFacts(min(least, default=0), self.site.agreement.codec.min_clients > 1)
 
     def claims(self) -> list[tuple[Claim, ...]]:
         """What a client is charged for in a round, one tuple per exchange, if everybody is
@@ -164,7 +164,7 @@ class SiteHalf:
         """
         return claims_in_round(self.plan, self.learner.size, self.terms.clients)
 
-    def hash_of_model(self, exchange: Exchange | None, question: Question) -> str | None:
+    def hash_of_model(self, exchange: Exchange | None, question: SiteRequest) -> str | None:
         """The hash of the model in a request, or of the sum that clients read it from; None if the
         exchange carries no model.
 
@@ -190,7 +190,7 @@ class SiteHalf:
             places = places[[owner in known for owner in held.owners[places]]]
         return places, held.owners[places].tolist()
 
-    def model_in(self, question: Question, round_no: int) -> Vector:
+    def model_in(self, question: SiteRequest, round_no: int) -> Vector:
         """Return the model that a round begins with, as clients read it from a request."""
         return self.site.model(question.request(MEASURE, round_no))
 
@@ -224,8 +224,8 @@ class SiteHalf:
             slot = self.site.slot(name)
             rows = len(tests.of(slot))
             if rows:
-                figures = self.worker.assembled(model, slot, round_no, tests)  # type: ignore[attr-defined]
-                right += round(figures["local_accuracy"] * rows)
+                compute_accuracy = self.worker.assembled(model, slot, round_no, tests)  # type: ignore[attr-defined]
+                right += round(compute_accuracy["local_accuracy"] * rows)
         return right
 
     def disclosed(self) -> DisclosedRows:
@@ -257,11 +257,11 @@ def build(
     folder: Path,
     peers: Peers,
     simulated_noise: bool,
-) -> SiteHalf:
+) -> SiteSide:
     """Return a site's half of a run; `digest` is that of its plan and terms, as the site computed
     it.
     """
-    own = terms.of(name)
+    own = terms.find_member(name)
     encoded = encode_rows(plan, rows, terms.seen.statistics(), root, own.first)
     parts = PrivateParts(folder=folder / "private", draws=root, lexicon=encoded.lexicon)
     learner = build_learner(plan, encoded.train, encoded.train_clients, parts)
@@ -291,13 +291,13 @@ def build(
         party = HelperParty(
             number=terms.helps.index(name) + 1,
             key=draw_helper_key(plan, root, name),
-            site_keys=known.key_of,
+            site_keys=known.find_key,
             root=root,
             folder=folder / "helper",
             simulated=simulated_noise,
         )
         helpers = party.build_helpers(agreement, exchanges.values())
-    return SiteHalf(
+    return SiteSide(
         plan, terms, rows, encoded, learner, site, exchanges, helpers, set(names), known
     )
 

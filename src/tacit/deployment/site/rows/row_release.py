@@ -18,10 +18,10 @@ from tacit.privacy.policy.policy import ANY
 from tacit.runs.record import DisclosedRows
 
 if TYPE_CHECKING:
-    from tacit.deployment.site.site_half import SiteHalf
+    from tacit.deployment.site.site_side import SiteSide
 
 
-def release_rows(owner: Owner, run: str, built: SiteHalf, book: SiteLedger) -> None:
+def release_rows(owner: Owner, run: str, built: SiteSide, book: SiteLedger) -> None:
     """Write into ledger and log which rows leave; raise PolicyError if the policy does not let all
     of them go.
 
@@ -30,7 +30,7 @@ def release_rows(owner: Owner, run: str, built: SiteHalf, book: SiteLedger) -> N
     """
     if built.encoded.offer is None:
         raise WireError("question refused: the plan shares no rows")
-    policy, shared = owner.allowed(), built.disclosed()
+    policy, shared = owner.require_policy(), built.disclosed()
     found = refuse_rows(policy, shared)
     if policy.share is not None and not found:
         found = _rare_values(policy.share, owner, built)
@@ -52,7 +52,7 @@ def _said(run: str, shared: DisclosedRows, share: SharePolicy, who: str) -> str:
     )
 
 
-def _persons(owner: Owner, built: SiteHalf) -> list[bytes]:
+def _persons(owner: Owner, built: SiteSide) -> list[bytes]:
     """Return whose each row is that leaves; where the whole site is one client, each row counts as
     somebody.
     """
@@ -65,14 +65,14 @@ def _persons(owner: Owner, built: SiteHalf) -> list[bytes]:
     return [known[block] for block in blocks.tolist()]
 
 
-def _marks(built: SiteHalf) -> list[bytes]:
+def _marks(built: SiteSide) -> list[bytes]:
     offer, marks = built.encoded.offer, built.rows.marks
     assert offer is not None
     assert marks is not None
     return built.rows.table.train[marks].gather(offer.clients.order[offer.disclosed]).to_list()
 
 
-def _leaving(owner: Owner, built: SiteHalf) -> list[RowToRelease]:
+def _leaving(owner: Owner, built: SiteSide) -> list[RowToRelease]:
     offer = built.encoded.offer
     assert offer is not None
     released = offer.released()
@@ -98,7 +98,7 @@ def _keyed(owner: Owner, what: str, text: str | None) -> bytes:
     return hmac.digest(owner.secret, f"{what} {text}".encode(), "sha256")[:16]
 
 
-def _rare_values(share: SharePolicy, owner: Owner, built: SiteHalf) -> list[str]:
+def _rare_values(share: SharePolicy, owner: Owner, built: SiteSide) -> list[str]:
     """Return which columns besides the key hold values that too few clients have, and may therefore
     point at them.
     """

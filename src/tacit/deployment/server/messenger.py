@@ -17,16 +17,23 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from tacit.deployment.bodies import Body, unpack
 from tacit.deployment.server.receipts import Receipts
 from tacit.errors import WireError
-from tacit.protocol.messages.letter import Kind, Letter, Subject, expect, read, write
+from tacit.protocol.messages.signed_message import (
+    Kind,
+    MessageSubject,
+    SignedMessage,
+    expect,
+    read,
+    write,
+)
 
 
-class Post(Protocol):
+class SiteTransport(Protocol):
     """Brings letters to sites and replies back; knows nothing of what is in them."""
 
     def online(self) -> dict[str, bool]:
         """Return every site that may take part, by name, and whether it can be reached now."""
 
-    def send(self, site: str, letter: bytes) -> str:
+    def send(self, site: str, message: bytes) -> str:
         """Send a letter and return a mark by which its reply can be told."""
 
     def collect(self) -> list[tuple[str, bytes | None]]:
@@ -39,15 +46,15 @@ class Post(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Manner:
+class RequestSettings:
     """How patient a run is: sites it needs, seconds it waits for an exchange, and after how many it
     asks a silent site again.
     """
 
-    least_sites: int = 1
+    min_sites: int = 1
     deadline: float = 600.0
-    ask_again: float = 20.0
-    look: float = 0.2
+    retry_after: float = 20.0
+    poll_interval: float = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +63,7 @@ class Replies:
     record.
     """
 
-    letters: dict[str, Letter] = field(default_factory=dict)
+    messages: dict[str, SignedMessage] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
 
     def bodies(self, kind: type[Body]) -> dict[str, Body]:
@@ -64,31 +71,31 @@ class Replies:
         something else has not replied.
         """
         found = {}
-        for site, letter in sorted(self.letters.items()):
+        for site, message in sorted(self.messages.items()):
             try:
-                found[site] = unpack(letter.body, kind)
+                found[site] = unpack(message.body, kind)
             except WireError as error:
                 self.missing[site] = str(error)
         return found
 
 
-class Mail:
+class Messenger:
     """The letters of one run. `keys` are the public keys of the sites; a reply signed with another
     is not read. `receipts` say how far the ledgers of sites have come.
     """
 
     def __init__(
         self,
-        post: Post,
-        manner: Manner,
+        transport: SiteTransport,
+        settings: RequestSettings,
         run: str,
         plan: bytes,
         keys: Mapping[str, EllipticCurvePublicKey],
         receipts: Receipts,
     ) -> None:
-        self.post, self.manner, self.run, self.plan, self.keys, self.receipts = (
-            post,
-            manner,
+        self.transport, self.settings, self.run, self.plan, self.keys, self.receipts = (
+            transport,
+            settings,
             run,
             plan,
             keys,
@@ -97,7 +104,7 @@ class Mail:
         self.rejected: Counter[str] = Counter()
         self.on_rejected: Callable[[str, str], None] = lambda site, why: None
 
-    def ask(
+    def request(
         self,
         kind: Kind,
         round_no: int,
@@ -112,14 +119,14 @@ class Mail:
         that is not is refused, named and counted, and the site may still answer until the deadline.
         """
         subjects = {site: self._subject(kind, site, round_no, exchange) for site in sent}
-        letters = {site: write(subject, sent[site]) for site, subject in subjects.items()}
+        messages = {site: write(subject, sent[site]) for site, subject in subjects.items()}
         waiting, last_sent, marks = set(sent), dict[str, float](), dict[str, str]()
-        found, end = Replies(), time.monotonic() + self.manner.deadline
+        found, end = Replies(), time.monotonic() + self.settings.deadline
         while waiting and time.monotonic() < end:
             for site in self._to_send(waiting, last_sent):
-                marks[self.post.send(site, letters[site])] = site
+                marks[self.transport.send(site, messages[site])] = site
                 last_sent[site] = time.monotonic()
-            for mark, data in self.post.collect():
+            for mark, data in self.transport.collect():
                 site = marks.pop(mark, "")
                 if site not in waiting:
                     continue
@@ -135,9 +142,9 @@ class Mail:
                 tick(site)
                 self._sort(found, site, reply)
             if waiting:
-                time.sleep(self.manner.look)
+                time.sleep(self.settings.poll_interval)
         for site in waiting:
-            found.missing[site] = f"no valid reply within {self.manner.deadline:g} seconds"
+            found.missing[site] = f"no valid reply within {self.settings.deadline:g} seconds"
         self.receipts.keep()
         return found
 
@@ -149,16 +156,16 @@ class Mail:
         due = [
             site
             for site in sorted(waiting)
-            if now - last_sent.get(site, float("-inf")) > self.manner.ask_again
+            if now - last_sent.get(site, float("-inf")) > self.settings.retry_after
         ]
         if not due:
             return []
-        online = self.post.online()
+        online = self.transport.online()
         return [site for site in due if online.get(site)]
 
-    def _subject(self, kind: Kind, site: str, round_no: int, exchange: str) -> Subject:
+    def _subject(self, kind: Kind, site: str, round_no: int, exchange: str) -> MessageSubject:
         entries, head = self.receipts.of(site)
-        return Subject(
+        return MessageSubject(
             kind=kind,
             run=self.run,
             plan=self.plan,
@@ -170,7 +177,7 @@ class Mail:
             head=head,
         )
 
-    def _checked(self, site: str, asked: Subject, data: bytes) -> Letter | None:
+    def _checked(self, site: str, asked: MessageSubject, data: bytes) -> SignedMessage | None:
         """Return a reply that is what it must be; None, with a note, for any other."""
         try:
             reply = read(data)
@@ -189,15 +196,17 @@ class Mail:
             self.on_rejected(site, str(error))
             return None
 
-    def _sort(self, found: Replies, site: str, reply: Letter) -> None:
+    def _sort(self, found: Replies, site: str, reply: SignedMessage) -> None:
         status, rule = reply.subject.status, reply.subject.rule
         if status == "ok":
-            found.letters[site] = reply
+            found.messages[site] = reply
         else:
-            found.missing[site] = f"{REASONS[status]}{f' ({named_rule(rule)})' if rule else ''}"
+            found.missing[site] = (
+                f"{REASONS[status]}{f' ({clean_rule_names(rule)})' if rule else ''}"
+            )
 
 
-def named_rule(text: str) -> str:
+def clean_rule_names(text: str) -> str:
     """Return the lines of a policy that a site names, for the record; a site that writes anything
     else there is not quoted.
     """

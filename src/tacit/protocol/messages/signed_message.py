@@ -23,7 +23,7 @@ _LEAD = struct.Struct("<4sI")
 _HEADER_LIMIT = 4096
 _SIGNED_BY = ec.ECDSA(hashes.SHA256())
 
-Whole = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+NonNegative = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
 Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 Kind = Literal["open", "rows", "begin", "ask", "help", "measure", "end"]
@@ -33,7 +33,7 @@ its reasons are its own.
 """
 
 
-class Subject(
+class MessageSubject(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True, kw_only=True
 ):
     """What a letter is about. `rule` names the line of a policy by which a site refused, never a
@@ -48,28 +48,28 @@ class Subject(
     run: Word
     plan: Digest
     site: Word
-    round_no: Whole
+    round_no: NonNegative
     exchange: Word
     nonce: Annotated[bytes, msgspec.Meta(min_length=16, max_length=16)]
     status: Status = ""
     rule: Annotated[str, msgspec.Meta(max_length=200)] = ""
-    entries: Whole = 0
+    entries: NonNegative = 0
     head: Digest = bytes(32)
 
 
 class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
-    subject: Subject
+    subject: MessageSubject
     body: Digest
-    size: Whole
+    size: NonNegative
     signature: Annotated[bytes, msgspec.Meta(max_length=200)]
 
 
-class Letter(msgspec.Struct, frozen=True):
+class SignedMessage(msgspec.Struct, frozen=True):
     """A letter that was read: its hash is right; whether its subject is the expected one is for the
     reader to say.
     """
 
-    subject: Subject
+    subject: MessageSubject
     body: memoryview
     digest: bytes
     signature: bytes
@@ -85,7 +85,7 @@ class Letter(msgspec.Struct, frozen=True):
 
 
 def write(
-    subject: Subject,
+    subject: MessageSubject,
     body: bytes | bytearray | memoryview,
     key: ec.EllipticCurvePrivateKey | None = None,
 ) -> bytes:
@@ -96,7 +96,7 @@ def write(
     return b"".join((_LEAD.pack(_MAGIC, len(head)), head, body))
 
 
-def read(data: bytes | bytearray | memoryview) -> Letter:
+def read(data: bytes | bytearray | memoryview) -> SignedMessage:
     """Return the letter in some bytes; raise WireError on anything malformed, before anything is
     copied.
     """
@@ -124,15 +124,15 @@ def read(data: bytes | bytearray | memoryview) -> Letter:
         raise WireError(f"letter refused: header says {header.size} bytes, got {len(body)}")
     if hashlib.sha256(body).digest() != header.body:
         raise WireError("letter refused: needs the body its hash is of, got another")
-    return Letter(header.subject, body, header.body, header.signature)
+    return SignedMessage(header.subject, body, header.body, header.signature)
 
 
-def expect(letter: Letter, **wanted: object) -> Letter:
+def expect(message: SignedMessage, **wanted: object) -> SignedMessage:
     """Return the letter if its subject has the wanted values; raise WireError naming the first that
     differs.
     """
     for key, value in wanted.items():
-        got = getattr(letter.subject, key)
+        got = getattr(message.subject, key)
         if got != value:
             shown = (
                 (value.hex()[:16], got.hex()[:16])
@@ -140,11 +140,11 @@ def expect(letter: Letter, **wanted: object) -> Letter:
                 else (repr(value), repr(got))
             )
             raise WireError(
-                f"letter of site {letter.subject.site!r} refused: needs {key} {shown[0]}, got"
+                f"letter of site {message.subject.site!r} refused: needs {key} {shown[0]}, got"
                 f" {shown[1]}"
             )
-    return letter
+    return message
 
 
-def _signed(subject: Subject, digest: bytes) -> bytes:
+def _signed(subject: MessageSubject, digest: bytes) -> bytes:
     return b"tacit letter" + msgspec.msgpack.encode(subject) + digest

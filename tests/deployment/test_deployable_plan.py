@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
-from tacit.deployment.server.offered import as_sites_read_it, offered, refuse_unless_offered
+from tacit.deployment.deployable_plan import (
+    prepare_for_sites,
+    refuse_undeployable,
+    remove_simulation_settings,
+)
 from tacit.errors import PlanError
 from tacit.plan import GIVEN, Audit, Columns, Engine, Plan, parse
 from tacit.plan.tables.corrupt import RandomLabels
@@ -56,7 +60,7 @@ CASES: dict[str, Plan] = {
 
 @pytest.mark.parametrize("sentence", CASES)
 def test_what_only_a_simulation_can_do_is_refused(sentence: str) -> None:
-    for refuse in (offered, lambda plan: refuse_unless_offered(plan, False)):
+    for refuse in (prepare_for_sites, lambda plan: refuse_undeployable(plan, False)):
         with pytest.raises(PlanError) as error:
             refuse(CASES[sentence])
         assert str(error.value) == f"plan 'run' cannot run between sites\n  {sentence}"
@@ -64,20 +68,20 @@ def test_what_only_a_simulation_can_do_is_refused(sentence: str) -> None:
 
 def test_everything_is_named_at_once() -> None:
     with pytest.raises(PlanError) as error:
-        offered(replace(PLAN, regime="central", corrupt=RandomLabels()))
+        prepare_for_sites(replace(PLAN, regime="central", corrupt=RandomLabels()))
     assert len(str(error.value).split("\n")) == 3
 
 
 def test_a_secret_must_be_negotiated_unless_noise_is_simulated() -> None:
     alone = plan_of(codec={"name": "hashcomb", "of": "weights", "x_min": -0.35, "x_max": 0.35})
     with pytest.raises(PlanError) as error:
-        offered(alone)
+        prepare_for_sites(alone)
     assert str(error.value).endswith(
         "\n  codec.agreed: needs a secret that sites negotiated (`tacit negotiate`); got nothing"
     )
-    assert offered(alone, simulated_noise=True).codec == alone.codec
+    assert prepare_for_sites(alone, simulated_noise=True).codec == alone.codec
     agreed = plan_of(codec={"name": "hashcomb", "of": "weights", "agreed": "secret"})
-    assert offered(agreed).codec == agreed.codec
+    assert prepare_for_sites(agreed).codec == agreed.codec
 
 
 def test_what_has_no_meaning_at_a_site_is_left_out() -> None:
@@ -85,8 +89,8 @@ def test_what_has_no_meaning_at_a_site_is_left_out() -> None:
     plan = replace(
         plan, data=replace(plan.data, partition="client", by="ward", limit=5, validation=0.25)
     )
-    read = as_sites_read_it(plan)
-    assert read == offered(plan)
+    read = remove_simulation_settings(plan)
+    assert read == prepare_for_sites(plan)
     assert (read.data.source, read.data.partition, read.data.by, read.data.limit) == (
         GIVEN,
         "iid",
@@ -99,30 +103,30 @@ def test_what_has_no_meaning_at_a_site_is_left_out() -> None:
         plan.data.test,
         plan.server,
     )
-    assert as_sites_read_it(read) == read
+    assert remove_simulation_settings(read) == read
     named = parse({"data": {"source": "adult"}, "codec": {"name": "plain"}})
     assert named.data.columns.label is None
-    assert as_sites_read_it(named).data.columns.label is not None, (
+    assert remove_simulation_settings(named).data.columns.label is not None, (
         "columns of a named set are written out"
     )
 
 
 def test_what_sites_can_do_is_not_refused() -> None:
     """The other side of each sentence: a set of public rows by name, local counts, words that stay."""
-    assert offered(replace(PLAN, public=Public(source="public.csv")))
-    assert offered(changed("data", share=Sharing(k=5, counts="local")))
+    assert prepare_for_sites(replace(PLAN, public=Public(source="public.csv")))
+    assert prepare_for_sites(changed("data", share=Sharing(k=5, counts="local")))
     stay = replace(PLAN, private=replace(PLAN.private, words="all"))
     for text in ("words", "pieces"):
-        assert offered(replace(stay, features=replace(PLAN.features, text=text)))
+        assert prepare_for_sites(replace(stay, features=replace(PLAN.features, text=text)))
         with pytest.raises(PlanError, match=r"private\.words: needs 'all'"):
-            offered(changed("features", text=text))
+            prepare_for_sites(changed("features", text=text))
 
 
 def test_a_server_of_sites_keeps_no_words_of_its_own() -> None:
     own = replace(PLAN, private=replace(PLAN.private, parameters=("lstm.*",)))
-    assert offered(own)
+    assert prepare_for_sites(own)
     with pytest.raises(PlanError) as error:
-        offered(replace(own, data=replace(PLAN.data, share=Sharing(k=5))))
+        prepare_for_sites(replace(own, data=replace(PLAN.data, share=Sharing(k=5))))
     assert str(error.value).split("\n")[1:] == [
         "  data.share: the server of real sites keeps no words of its own; remove it, or [private]"
     ]

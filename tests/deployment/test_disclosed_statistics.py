@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit.deployment.site.told import _rounded_range, common_values
+from tacit.deployment.site.rows.disclosed_statistics import _rounded_range, list_common_values
 from tacit.errors import PolicyError
 from tacit.privacy.policy import Limits
 
@@ -87,10 +87,12 @@ def test_one_value_and_none() -> None:
 
 def test_exactly_so_many_clients_are_enough() -> None:
     frame = pl.DataFrame({"ward": ["a"] * 10 + ["b"] * 9, "who": list(range(19))})
-    assert common_values(frame, "ward", "who", Limits(), "label") == ["a"]
-    assert common_values(frame, "ward", None, Limits(), "label") == ["a"]
-    assert common_values(frame, "ward", "who", Limits(max_values_per_column=1), "label") == ["a"]
+    assert list_common_values(frame, "ward", "who", Limits(), "label") == ["a"]
+    assert list_common_values(frame, "ward", None, Limits(), "label") == ["a"]
+    assert list_common_values(frame, "ward", "who", Limits(max_values_per_column=1), "label") == [
+        "a"
+    ]
     with pytest.raises(PolicyError, match="max_values_per_column = 1"):
-        common_values(
+        list_common_values(
             frame, "ward", "who", Limits(min_clients_per_value=9, max_values_per_column=1), "label"
         )

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import WireError
-from tacit.protocol.messages import letter
-from tacit.protocol.messages.letter import Subject
+from tacit.protocol.messages import signed_message
+from tacit.protocol.messages.signed_message import MessageSubject
 
 KEY, OTHER = (ec.derive_private_key(number, ec.SECP384R1()) for number in (7, 8))
-SUBJECT = Subject(
+SUBJECT = MessageSubject(
     kind="ask", run="run-1", plan=bytes(range(32)), site="hospital-a", round_no=3, exchange="train", nonce=bytes(range(16)),
     status="ok", rule="limits.delta", entries=5, head=bytes(range(1, 33)),
 )  # fmt: skip
@@ -27,23 +27,23 @@ CHANGES = {
 
 
 def test_a_letter_comes_back_as_it_was() -> None:
-    found = letter.read(letter.write(SUBJECT, b"body", KEY))
+    found = signed_message.read(signed_message.write(SUBJECT, b"body", KEY))
     assert found.subject == SUBJECT
     assert bytes(found.body) == b"body"
     assert found.digest == hashlib.sha256(b"body").digest()
     found.check_signature(KEY.public_key())
-    assert letter.expect(found, kind="ask", run="run-1", nonce=SUBJECT.nonce) is found
-    assert letter.read(letter.write(SUBJECT, b"")).signature == b""
+    assert signed_message.expect(found, kind="ask", run="run-1", nonce=SUBJECT.nonce) is found
+    assert signed_message.read(signed_message.write(SUBJECT, b"")).signature == b""
 
 
 def test_every_field_is_covered() -> None:
-    assert set(CHANGES) == set(Subject.__struct_fields__)
+    assert set(CHANGES) == set(MessageSubject.__struct_fields__)
 
 
 @pytest.mark.parametrize("field", CHANGES)
 def test_the_signature_covers_every_field_of_the_subject(field: str) -> None:
-    signed = letter.read(letter.write(SUBJECT, b"body", KEY))
-    changed = letter.Letter(
+    signed = signed_message.read(signed_message.write(SUBJECT, b"body", KEY))
+    changed = signed_message.SignedMessage(
         msgspec.structs.replace(SUBJECT, **{field: CHANGES[field]}),
         signed.body,
         signed.digest,
@@ -52,26 +52,32 @@ def test_the_signature_covers_every_field_of_the_subject(field: str) -> None:
     with pytest.raises(WireError, match="signature"):
         changed.check_signature(KEY.public_key())
     with pytest.raises(WireError, match=f"letter of site .* refused: needs {field}"):
-        letter.expect(changed, **{field: getattr(SUBJECT, field)})
+        signed_message.expect(changed, **{field: getattr(SUBJECT, field)})
 
 
 def test_the_signature_covers_the_body_and_is_by_the_site() -> None:
-    signed = letter.read(letter.write(SUBJECT, b"body", KEY))
+    signed = signed_message.read(signed_message.write(SUBJECT, b"body", KEY))
     with pytest.raises(WireError, match="letter of site 'hospital-a' refused: needs its signature"):
         signed.check_signature(OTHER.public_key())
-    other = letter.Letter(SUBJECT, signed.body, hashlib.sha256(b"other").digest(), signed.signature)
+    other = signed_message.SignedMessage(
+        SUBJECT, signed.body, hashlib.sha256(b"other").digest(), signed.signature
+    )
     with pytest.raises(WireError):
         other.check_signature(KEY.public_key())
     with pytest.raises(WireError):
-        letter.read(letter.write(SUBJECT, b"body")).check_signature(KEY.public_key())
+        signed_message.read(signed_message.write(SUBJECT, b"body")).check_signature(
+            KEY.public_key()
+        )
 
 
 def test_a_signature_is_of_a_letter_and_nothing_else() -> None:
     """What a site signs begins with the words `tacit letter`, so no other signature of the key can be used as one."""
     digest = hashlib.sha256(b"body").digest()
-    bare = KEY.sign(msgspec.msgpack.encode(SUBJECT) + digest, ec.ECDSA(letter.hashes.SHA256()))
+    bare = KEY.sign(msgspec.msgpack.encode(SUBJECT) + digest, ec.ECDSA(signed_message.hashes.SHA256()))
     with pytest.raises(WireError):
-        letter.Letter(SUBJECT, memoryview(b"body"), digest, bare).check_signature(KEY.public_key())
+        signed_message.SignedMessage(SUBJECT, memoryview(b"body"), digest, bare).check_signature(
+            KEY.public_key()
+        )
 
 
 @pytest.mark.parametrize(
@@ -83,14 +89,14 @@ def test_a_signature_is_of_a_letter_and_nothing_else() -> None:
         (b"TAL1" + (4097).to_bytes(4, "little") + bytes(5000), "header of 4097 bytes does not fit"),
         (b"TAL1" + (9).to_bytes(4, "little") + bytes(8), "header of 9 bytes does not fit"),
         (b"TAL1" + (3).to_bytes(4, "little") + b"\xc1\xc1\xc1", "its header is malformed"),
-        (letter.write(SUBJECT, b"body", KEY)[:-1], "header says 4 bytes, got 3"),
-        (letter.write(SUBJECT, b"body", KEY) + b"x", "header says 4 bytes, got 5"),
-        (letter.write(SUBJECT, b"body", KEY)[:-1] + b"z", "body its hash is of"),
+        (signed_message.write(SUBJECT, b"body", KEY)[:-1], "header says 4 bytes, got 3"),
+        (signed_message.write(SUBJECT, b"body", KEY) + b"x", "header says 4 bytes, got 5"),
+        (signed_message.write(SUBJECT, b"body", KEY)[:-1] + b"z", "body its hash is of"),
     ],
 )
 def test_malformed_letters_are_refused_with_the_reason(data: bytes, words: str) -> None:
     with pytest.raises(WireError) as refused:
-        letter.read(data)
+        signed_message.read(data)
     assert words in str(refused.value)
 
 
@@ -98,16 +104,16 @@ def test_malformed_letters_are_refused_with_the_reason(data: bytes, words: str) 
 @settings(max_examples=300, deadline=None)
 def test_noise_is_refused(data: bytes) -> None:
     with pytest.raises(WireError):
-        letter.read(data)
+        signed_message.read(data)
     with pytest.raises(WireError):
-        letter.read(b"TAL1" + data)
+        signed_message.read(b"TAL1" + data)
 
 
 def test_a_letter_of_the_longest_words_can_be_read() -> None:
     long = msgspec.structs.replace(
         SUBJECT, run="r" * 80, site="s" * 80, exchange="e" * 80, rule="x" * 200, entries=2**62
     )
-    assert letter.read(letter.write(long, b"", KEY)).subject == long
+    assert signed_message.read(signed_message.write(long, b"", KEY)).subject == long
     for key, value in (
         ("run", "r" * 81),
         ("rule", "x" * 201),
@@ -116,12 +122,14 @@ def test_a_letter_of_the_longest_words_can_be_read() -> None:
         ("nonce", b"1"),
     ):
         with pytest.raises(WireError, match="malformed"):
-            letter.read(letter.write(msgspec.structs.replace(SUBJECT, **{key: value}), b""))
+            signed_message.read(
+                signed_message.write(msgspec.structs.replace(SUBJECT, **{key: value}), b"")
+            )
 
 
 def test_what_is_signed_is_fixed() -> None:
     """A label, the subject and the body's hash: another implementation must sign the same bytes."""
-    found = letter.read(letter.write(SUBJECT, b"body", KEY))
+    found = signed_message.read(signed_message.write(SUBJECT, b"body", KEY))
     signed = b"tacit letter" + msgspec.msgpack.encode(SUBJECT) + hashlib.sha256(b"body").digest()
     KEY.public_key().verify(found.signature, signed, ec.ECDSA(hashes.SHA256()))
     assert found.body.format == "B"
@@ -144,17 +152,17 @@ def test_what_is_signed_is_fixed() -> None:
 )
 def test_the_smallest_and_the_largest_header(data: bytes, said: str) -> None:
     with pytest.raises(WireError) as error:
-        letter.read(data)
+        signed_message.read(data)
     assert str(error.value).startswith(said)
 
 
 def test_what_differs_is_named() -> None:
-    found = letter.read(letter.write(SUBJECT, b"body"))
+    found = signed_message.read(signed_message.write(SUBJECT, b"body"))
     for wanted, said in (
         ({"plan": bytes(32)}, "needs plan 0000000000000000, got 0001020304050607"),
         ({"run": "run-2"}, "needs run 'run-2', got 'run-1'"),
         ({"kind": "ask", "round_no": 4}, "needs round_no 4, got 3"),
     ):
         with pytest.raises(WireError) as error:
-            letter.expect(found, **wanted)
+            signed_message.expect(found, **wanted)
         assert str(error.value) == f"letter of site 'hospital-a' refused: {said}"
