@@ -136,7 +136,7 @@ def test_a_run_is_priced_for_the_clients_it_has(monkeypatch: pytest.MonkeyPatch)
     given = []
     monkeypatch.setattr(
         permission,
-        "asked_of",
+        "compute_requirements",
         lambda *plan, **facts: given.append(facts) or compute_requirements(*plan, **facts),
     )
     allow(built=built(77, 123))

@@ -73,7 +73,9 @@ def test_the_signature_covers_the_body_and_is_by_the_site() -> None:
 def test_a_signature_is_of_a_letter_and_nothing_else() -> None:
     """What a site signs begins with the words `tacit letter`, so no other signature of the key can be used as one."""
     digest = hashlib.sha256(b"body").digest()
-    bare = KEY.sign(msgspec.msgpack.encode(SUBJECT) + digest, ec.ECDSA(signed_message.hashes.SHA256()))
+    bare = KEY.sign(
+        msgspec.msgpack.encode(SUBJECT) + digest, ec.ECDSA(signed_message.hashes.SHA256())
+    )
     with pytest.raises(WireError):
         signed_message.SignedMessage(SUBJECT, memoryview(b"body"), digest, bare).check_signature(
             KEY.public_key()
