@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tacit import plan as plans
-from tacit.cli.federation.rehearse import compared, started
+from tacit.cli.federation.rehearse import compare_models, start_sites
 from tacit.simulation.rehearsal import Rehearsal
 
 _WORDS = {"up": ["good", "fine", "lovely", "bright"], "down": ["bad", "dull", "awful", "grey"]}
@@ -130,11 +130,11 @@ def main() -> int:
         @contextlib.contextmanager
         def server_of(ready: Rehearsal) -> Iterator[Path]:
             if not servers:
-                servers.append(stack.enter_context(started(place, ready)))
+                servers.append(stack.enter_context(start_sites(place, ready)))
             yield servers[0]
 
         for way in asked.ways or WAYS:
-            found[way] = compared(plan_of(way, source), place, server_of, 3)
+            found[way] = compare_models(plan_of(way, source), place, server_of, 3)
             if not asked.json:
                 simulated, deployed = found[way]
                 print(

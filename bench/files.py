@@ -122,10 +122,10 @@ def visited_by_run(path: Path, folder: Path) -> tuple[list[str], list[str]]:
 def visited_by_site(plan: Plan, folder: Path) -> list[str]:
     """Files that the first of three sites visits over its run."""
     from tacit.deployment.server.job import deploy
-    from tacit.simulation.rehearsal import rehearsal
+    from tacit.simulation.rehearsal import prepare_rehearsal
     from tests.deployment.local_post import owner, sites_of
 
-    ready = rehearsal(replace(plan, baselines=()), folder / "rows", 3)
+    ready = prepare_rehearsal(replace(plan, baselines=()), folder / "rows", 3)
     owners = [
         owner(name, file, folder / name) for name, file in zip("abc", ready.files, strict=True)
     ]

@@ -28,10 +28,10 @@ from pathlib import Path
 
 from bench.carriers import made_up, plan_of
 from tacit import simulation
-from tacit.cli.federation.rehearse import deployed, started
+from tacit.cli.federation.rehearse import deploy_between, start_sites
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
-from tacit.simulation.rehearsal import rehearsal
+from tacit.simulation.rehearsal import prepare_rehearsal
 
 _APP = """
 import time
@@ -93,9 +93,11 @@ def ours(folder: Path, rounds: int) -> list[float]:
         data=replace(plan.data, clients=3),
         server=replace(plan.server, rounds=rounds, evaluate_every=rounds),
     )
-    ready = rehearsal(plan, folder / "rows", 3)
-    with started(folder, ready) as server:
-        place = deployed(server, ready, folder / "runs", simulation.Silence(), False)
+    ready = prepare_rehearsal(plan, folder / "rows", 3)
+    with start_sites(folder, ready) as server:
+        place = deploy_between(
+            server, ready, folder / "runs", simulation.Silence(), same_noise=False
+        )
     return [one.seconds for one in record.of_kind(list(record.read(place / RECORD)), record.Round)]
 
 

@@ -23,7 +23,7 @@ from tacit import plan as plans
 from tacit.deployment.server import job
 from tacit.errors import PeerError
 from tacit.plan import Plan
-from tacit.simulation.rehearsal import Rehearsal, rehearsal
+from tacit.simulation.rehearsal import Rehearsal, prepare_rehearsal
 
 ASK_AGAIN = 10
 _START_SECONDS = 120.0
@@ -135,9 +135,9 @@ class Field:
         ]
         words += [
             "--no-report",
-            "--least-sites",
+            "--min-sites",
             "3",
-            "--ask-again",
+            "--retry-after",
             str(ASK_AGAIN),
             "--deadline",
             "300",
@@ -160,19 +160,19 @@ class Field:
 @contextmanager
 def started(folder: Path, plan: Plan) -> Iterator[Field]:
     """Yield a field whose server and sites run; all of it ends with the block."""
-    from tacit.cli.federation.rehearse import _made_sites
+    from tacit.cli.federation.rehearse import _create_sites
     from tacit.cli.federation.server import make_certificates
     from tacit.deployment.transport.server.registry import register
 
     server, port = folder / "server", _free_port()
     make_certificates(server, [])
-    ready = rehearsal(plan, folder / "rows", 3)
+    ready = prepare_rehearsal(plan, folder / "rows", 3)
     link = Mortal(["-m", "tacit", "server", "--folder", str(server), "--port", str(port)], server)
     here = Field(folder, ready, link)
     try:
         link.start()
         until(here.link_is_up, "the server is up")
-        for place, public in _made_sites(folder, ready, f"127.0.0.1:{port}", server):
+        for place, public in _create_sites(folder, ready, f"127.0.0.1:{port}", server):
             register(server, place.name, public)
             here.sites[place.name] = Mortal(
                 ["-m", "bench.faults.dying", str(place), "site", "join", str(place)], place

@@ -111,8 +111,8 @@ def test_each_seed_is_run_once_and_kept(capsys: Capture, asked: list[int]) -> No
     empty = tacit(capsys, "reproduce", "made-up", "--cached")
     assert (empty.code, asked) == (0, [])
     assert "not run: r, c (table 1)" in empty.out
-    tacit(capsys, "reproduce", "made-up", "--quiet", "--at-once", "1")
-    tacit(capsys, "reproduce", "made-up", "--table", "1", "--quiet", "--at-once", "1")
+    tacit(capsys, "reproduce", "made-up", "--quiet", "--jobs", "1")
+    tacit(capsys, "reproduce", "made-up", "--table", "1", "--quiet", "--jobs", "1")
     assert asked == [1, 2, 3]
     assert tacit(capsys, "reproduce", "made-up", "--table", "1", "--cached", "--quiet").err == ""
 

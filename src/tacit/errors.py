@@ -1,12 +1,10 @@
-"""The few kinds of error a user can meet. Each message reads: who(with=value) needs X, got
-Y; do Z.
-"""
+"""Errors that Tacit raises on purpose. A message says what is wrong, then what to do."""
 
 from __future__ import annotations
 
 
 class TacitError(Exception):
-    """Root of every error Tacit raises on purpose; the command line prints it as one paragraph."""
+    """Base class of these errors; the command line prints one as a paragraph."""
 
     exit_code = 1
 
@@ -24,19 +22,19 @@ class DataError(TacitError):
 
 
 class ChainError(TacitError):
-    """A codec was put together in a way that has no meaning or no guarantee."""
+    """A codec was combined with stages in a way that is meaningless or has no guarantee."""
 
     exit_code = 2
 
 
 class WireError(TacitError):
-    """A message is malformed, too large, or not the one that was asked for."""
+    """A message is malformed, too large, or not the requested one."""
 
     exit_code = 5
 
 
 class PeerError(TacitError):
-    """The other side cannot be reached, is not who it should be, or does not let us in."""
+    """The other side cannot be reached, has the wrong identity, or does not admit us."""
 
     exit_code = 5
 
@@ -72,7 +70,7 @@ class LedgerError(TacitError):
 
 
 def did_you_mean(word: str, known: list[str]) -> str:
-    """Return a ' Did you mean …?' ending for the closest known word, or nothing."""
+    """A ' Did you mean …?' ending for the closest known word, or an empty string."""
     from difflib import get_close_matches
 
     close = get_close_matches(word, known, n=1, cutoff=0.5)

@@ -24,7 +24,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_advice_names_a_clip_and_how_many_clients_it_takes(capsys: Capture, here: Path) -> None:
     said = tacit(capsys, "advise", "plan.toml")
     assert said.code == 0, said.err
-    for text in ("20 clients", "← best", "← plan", "Suggested: codec.clip = ", "needs "):
+    for text in (
+        "20 clients",
+        "← best",
+        "← plan",
+        "Suggested: codec.clip = ",
+        "times the signal requires ",
+    ):
         assert text in said.out
     assert not (here / "runs").exists()
 
@@ -54,7 +60,7 @@ def test_a_plan_without_noise_needs_no_advice(capsys: Capture) -> None:
 def test_other_codecs_get_an_outlook(capsys: Capture, codec: str) -> None:
     said = tacit(capsys, "advise", "plan.toml", "-o", f"codec={codec}")
     assert said.code == 0, said.err
-    assert "Not looked at: later rounds" in said.out
+    assert "`tacit tune` covers later rounds" in said.out
     near, far = (
         json.loads(
             tacit(

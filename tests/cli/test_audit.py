@@ -37,7 +37,7 @@ def test_the_table_and_the_page(capsys: Capture, here: Path) -> None:
     said = tacit(capsys, "audit", "reconstruct", "plan.toml", *QUICK, "--page", "audit.html")
     assert said.code == 0, said.err
     for text in (
-        "Share of the words read (recall)",
+        "Share of words recovered (recall)",
         "FedAvg: shared public table",
         "knows the table",
         "page: audit.html",
@@ -77,10 +77,14 @@ def test_json_is_one_object_and_nothing_else(capsys: Capture) -> None:
 
 def test_bad_lists_and_options_of_another_attack_are_refused(capsys: Capture) -> None:
     said = tacit(capsys, "audit", "reconstruct", "plan.toml", "--batches", "none")
-    assert (said.code, "--batches none: needs numbers" in said.err) == (2, True)
+    assert (
+        said.code,
+        "--batches must be positive numbers separated by commas, such as 1,2,4,8, got none"
+        in said.err,
+    ) == (2, True)
     assert tacit(capsys, "audit", "reconstruct", "missing.toml").code == 2
     said = tacit(capsys, "audit", "reconstruct", "plan.toml", "--clients", "3")
-    assert (said.code, "--clients: has no meaning with features.text = 'words'" in said.err) == (
+    assert (said.code, "--clients cannot be used with features.text = 'words'" in said.err) == (
         2,
         True,
     )

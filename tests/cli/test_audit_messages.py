@@ -76,9 +76,12 @@ def test_findings_enter_a_finished_run_without_any_text(capsys: Capture, here: P
 
 def test_options_of_the_other_attack_are_refused(capsys: Capture) -> None:
     said = tacit(capsys, *QUICK, "--texts", "3")
-    assert (said.code, "--texts: has no meaning with features.text = 'binary'" in said.err) == (
+    assert (said.code, "--texts cannot be used with features.text = 'binary'" in said.err) == (
         2,
         True,
     )
     said = tacit(capsys, "audit", "reconstruct", "plan.toml", "--seeds", "x")
-    assert (said.code, "--seeds x: needs numbers" in said.err) == (2, True)
+    assert (said.code, "--seeds must be numbers of at least 0 separated by commas" in said.err) == (
+        2,
+        True,
+    )

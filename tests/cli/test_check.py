@@ -48,7 +48,7 @@ def test_without_data_the_plan_alone_is_checked(capsys: Capture, here: Path) -> 
     (here / "my.csv").unlink()
     said = tacit(capsys, "check", "plan.toml")
     assert said.code == 0
-    assert "not read: no file of that name is here" in said.out
+    assert "not read: the file is not on this machine" in said.out
 
 
 def test_too_few_people_are_said_before_a_run(capsys: Capture) -> None:

@@ -109,7 +109,7 @@ def test_stopping_says_how_to_go_on(capsys: Capture, monkeypatch: pytest.MonkeyP
     said = tacit(capsys, "run", "plan.toml")
     assert said.code == 130
     assert said.err.rstrip().endswith(
-        "stopped after round 3 of 4; nothing is lost: tacit resume tiny-1"
+        "stopped after round 3 of 4; nothing is lost, continue with: tacit resume tiny-1"
     )
     assert said.out == ""
 
@@ -295,7 +295,7 @@ def test_compare_shows_settings_that_differ(capsys: Capture, two_runs: Path) -> 
     assert "codec.epsilon" not in said.out
     found = json.loads(tacit(capsys, "compare", "news-1", "news-3", "--json").out)
     assert found["differences"] == {"server.rounds": {"news-1": 4, "news-3": 3}}
-    assert "the plans are the same" in tacit(capsys, "compare", "news-1", "news-2").out
+    assert "the plans are identical" in tacit(capsys, "compare", "news-1", "news-2").out
 
 
 def test_compare_draws_a_page(capsys: Capture, two_runs: Path) -> None:

@@ -149,10 +149,10 @@ def test_columns_read_in_the_clear_are_said_in_one_line(capsys: Capture, here: P
     said = tacit(capsys, "disclose", "wide.toml")
     assert said.code == 0, said.err
     assert [line for line in said.out.splitlines() if "in the clear:" in line] == [
-        "Left once before, in the clear: smallest and largest value of x0 to x3.",
-        "Left once before, in the clear: in which numeric columns numbers are missing.",
+        "Sent once before round one, in the clear: smallest and largest value of x0 to x3.",
+        "Sent once before round one, in the clear: in which numeric columns numbers are missing.",
         (
-            "Left once before, in the clear: whether numbers are written with a decimal point or a"
+            "Sent once before round one, in the clear: whether numbers are written with a decimal point or a"
             " decimal comma."
         ),
     ]
@@ -189,5 +189,5 @@ def test_options_for_rows_are_refused_where_no_row_leaves(
     Path("plan.toml").write_text(text.replace("[data.share]\nk = 3\n", ""))
     said = tacit(capsys, "disclose", "plan.toml", *options)
     assert said.code == 2
-    assert said.err.startswith(f"{named} the plan has no [data.share], so no row leaves")
+    assert said.err.startswith(f"{named} the plan has no [data.share], so it discloses no rows")
     assert not Path("look.html").exists()

@@ -156,7 +156,7 @@ def test_roles_epsilon_and_test_rows_can_be_said(here: Path, capsys: Capture) ->
         (("--text", "notes"), "no such column"),
         (("--test", "nothing.csv"), "there is no file"),
         (("--from", "t.csv"), "takes one table"),
-        (("--epsilon", "2", "--one-bit", "20"), "--epsilon: has no meaning with --one-bit"),
+        (("--epsilon", "2", "--one-bit", "20"), "--epsilon cannot be combined with --one-bit"),
         (("--epsilon", "0"), "0"),
     ],
 )
@@ -174,7 +174,7 @@ def test_what_cannot_be_is_said_and_nothing_is_written(
 def test_options_of_a_table_need_a_table(capsys: Capture, option: str) -> None:
     found = tacit(capsys, "init", option, "2")
     assert found.code == 2
-    assert f"{option}: has no meaning without --from" in found.err
+    assert f"{option} requires --from" in found.err
 
 
 def test_a_plan_is_printed_instead_of_written_to_a_file_named_dash(

@@ -13,7 +13,7 @@ import pytest
 
 from tacit import errors
 from tacit.cli import app, execute
-from tacit.cli.exit_codes import CODES, exit_code_of
+from tacit.cli.exit_codes import CODES, run_command
 from tacit.cli.help_text import build_command
 from tests.cli.made_up import LENIENT, PEOPLE, tacit
 
@@ -97,7 +97,7 @@ def test_an_error_nobody_foresaw_is_an_object_that_quotes_nothing(capsys: Captur
     def fail() -> None:
         raise KeyError("a cell of the data")
 
-    assert exit_code_of(fail, debug=False, as_json=True) == 70
+    assert run_command(fail, debug=False, as_json=True) == 70
     said = capsys.readouterr()
     assert json.loads(said.out)["error"]["kind"] == "InternalError"
     assert "a cell" not in said.out + said.err

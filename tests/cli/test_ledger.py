@@ -34,9 +34,9 @@ def file(tmp_path: Path) -> Path:
 def test_show(capsys: Capture, file: Path) -> None:
     said = tacit(capsys, "ledger", "show", str(file), "--most", "2")
     assert said.code == 0
-    assert "4 entries, 3 clients, 2 exchanges paid for, 1 of them without an answer" in said.out
+    assert "4 entries, 3 clients, 2 exchanges charged (1 of them without a response" in said.out
     assert PEOPLE[0].hex() in said.out
-    assert "1 more clients have paid no more" in said.out
+    assert "1 more clients were charged at most as much" in said.out
     found = json.loads(tacit(capsys, "ledger", "show", str(file), "--json").out)
     assert [one["client"] for one in found["clients"]] == [person.hex() for person in PEOPLE]
     assert 900_000 < found["clients"][0]["micro_epsilon"] <= 1_000_000

@@ -92,7 +92,7 @@ def test_three_parties_by_hand(tmp_path: Path) -> None:
     for party, process in enumerate(started):
         said, _ = process.communicate(ranges[party] + "\n", timeout=60)
         assert process.returncode == 0
-        assert "holds the secret" in said
+        assert "contains the secret" in said
     assert len({load(tmp_path / f"{party}.json", "mine").secret for party in range(3)}) == 1
 
 
@@ -106,7 +106,7 @@ def test_three_parties_by_hand(tmp_path: Path) -> None:
         (("--simulate", "0,1;0,1;0,1", "--party", "0"), "or --simulate without --party"),
         (
             ("--party", "0", "--parties", THREE, "--range", "0,1"),
-            "--party, --parties, --range and --out together",
+            "requires --party, --parties, --range and --out",
         ),
         (
             ("--party", "3", "--parties", THREE, "--range", "0,1", "--out", "x.json"),
@@ -140,7 +140,7 @@ def test_three_parties_by_hand(tmp_path: Path) -> None:
             ),
             "must be positive",
         ),
-        ((), "needs --party"),
+        ((), "requires --party"),
     ],
 )
 def test_bad_usage_is_code_2(

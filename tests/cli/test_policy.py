@@ -34,7 +34,7 @@ def test_a_run_beyond_the_policy_is_refused_and_leaves_nothing(capsys: Capture, 
     Path("mine.toml").write_text(STRICT)
     said = tacit(capsys, "run", "plan.toml", "--policy", "mine.toml", "--quiet")
     assert said.code == 3
-    assert "refused: the plan goes beyond mine.toml" in said.err
+    assert "refused: mine.toml does not allow the plan" in said.err
     assert "share.min_k = 4: the plan asks for k = 2" in said.err
     assert not (here / "runs").exists()
 
@@ -208,7 +208,7 @@ def test_a_price_that_is_not_known_before_data_is_said_to_be_open(capsys: Captur
     tacit(capsys, "policy", "init", "mine.toml", "--for", "plan.toml")
     said = tacit(capsys, "policy", "check", "mine.toml", "plan.toml")
     assert (
-        "allows plan.toml, as far as is known before data; --parameters N tells what it may cost"
+        "allows plan.toml, as far as is known before data is read; --parameters N adds its privacy loss"
         in said.out
     )
 
@@ -275,7 +275,7 @@ def test_the_plan_that_init_writes_fits_the_policy_made_for_it_and_what_it_gives
     )
     assert "GIVES AWAY" in lines[place - 1]
     assert (
-        f"policy.toml, line {place}: trust_server = true gives away: the server sees single updates"
+        f"policy.toml, line {place}: trust_server = true reveals: the server sees single updates"
         in said.out
     )
     assert not any("GIVES AWAY" in line for line in render_policy("policy.toml").splitlines())

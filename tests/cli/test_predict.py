@@ -71,8 +71,8 @@ def test_a_column_that_is_called_prediction_stays(capsys: Capture, here: Path) -
     )
     said = tacit(capsys, "predict", "small-1", "new.parquet")
     assert said.out == "prediction,opinion,prediction_\nmine,good,up\n"
-    assert "column 'bits' is left out" in said.err
-    assert "the model's is 'prediction_'" in said.err
+    assert "column 'bits' is omitted: CSV cannot represent it" in said.err
+    assert "predictions are in 'prediction_'" in said.err
 
 
 def test_no_cell_or_heading_is_a_formula(capsys: Capture, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_one_sentence_where_it_cannot_be(
 def test_export_prints_the_difference_and_the_files(capsys: Capture, here: Path) -> None:
     said = tacit(capsys, "export", "small-1", "--to", "sklearn")
     assert said.code == 0
-    assert "on 1,000 made-up rows: " in said.out
+    assert "on 1,000 synthetic rows: " in said.out
     assert "small-1-sklearn/pipeline.py" in said.out
     found = json.loads(
         tacit(
@@ -171,8 +171,8 @@ def test_predictions_are_written_to_a_file(capsys: Capture, here: Path, name: st
 
 
 @pytest.mark.parametrize(("out", "said"), [
-    ("out.xls", "needs a file that ends in .csv, .parquet, .jsonl"), ("new.csv", "is the file of the rows themselves"),
-    ("nowhere/out.csv", "there is no folder nowhere"),
+    ("out.xls", "--out must end in .csv, .parquet or .jsonl, got out.xls"), ("new.csv", "is the input file"),
+    ("nowhere/out.csv", "folder nowhere does not exist"),
 ])  # fmt: skip
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_predicted(
     capsys: Capture, out: str, said: str

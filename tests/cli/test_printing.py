@@ -112,7 +112,7 @@ def test_a_failing_disk_is_one_sentence_and_code_7(
     said = tacit(capsys, "run", "plan.toml", "--quiet")
     assert said.code == 7
     assert said.err.startswith(
-        f"runs/tiny-1/checkpoint.safetensors: cannot be read or written ({os.strerror(number)}); "
+        f"runs/tiny-1/checkpoint.safetensors cannot be read or written ({os.strerror(number)}); "
     )
     assert "internal error" not in said.err
     assert len(said.err.splitlines()) == 1
@@ -172,8 +172,7 @@ def test_a_report_that_cannot_be_written_takes_no_result_away(
     assert said.code == 7
     assert "this run" in said.out
     assert (
-        "the run is finished, but its report cannot be written (No space left on device)"
-        in said.err
+        "the run finished, but its report cannot be written (No space left on device)" in said.err
     )
 
 

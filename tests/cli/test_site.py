@@ -41,7 +41,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_who_a_client_is_must_be_said(capsys: Capture, words: tuple[str, ...]) -> None:
     said = tacit(capsys, *INIT, *words)
     assert said.code == 2
-    assert "say whose privacy is protected: --client COLUMN" in said.err
+    assert "tacit site init takes either --client COLUMN" in said.err
     assert not Path("hospital").exists()
 
 
@@ -132,7 +132,7 @@ def test_check_names_the_file_and_the_key(capsys: Capture) -> None:
         capsys, *check, "-o", 'data.columns.client="ward"', "-o", "data.columns.categorical=[]"
     )
     assert other.code == 3
-    assert "goes beyond hospital/policy.toml" in other.err
+    assert "hospital/policy.toml does not allow the plan" in other.err
     assert (
         "site.toml: client = 'patient_id': the plan counts clients by the column 'ward'"
         in other.err
@@ -146,7 +146,7 @@ def test_without_a_site_beside_it_a_check_says_what_it_did_not_look_at(capsys: C
     tacit(capsys, "policy", "init", "mine.toml", "--for", "plan.toml")
     said = tacit(capsys, "policy", "check", "mine.toml", "plan.toml")
     assert said.code == 0
-    assert "No site.toml lies beside mine.toml" in " ".join(said.out.split())
+    assert "There is no site.toml next to mine.toml" in " ".join(said.out.split())
 
 
 def test_status_shows_what_was_told_and_which_rows_left(capsys: Capture) -> None:
@@ -173,11 +173,11 @@ def test_status_shows_what_was_told_and_which_rows_left(capsys: Capture) -> None
     assert said.code == 0
     assert "client: patient_id" in said.out
     assert (
-        "told in run job-1: 300 clients, 480 training rows, 120 test rows; classes no, yes;"
+        "statistics sent in run job-1: 300 clients, 480 training rows, 120 test rows; classes no, yes;"
         " categories of ward: w1, w2; range of age: 20 to 80" in said.out
     )
     assert (
-        "rows handed over in run job-1: 60 of 600 in full (age, readmitted); over all runs 60 rows"
+        "rows disclosed in run job-1: 60 of 600 in full (age, readmitted); in all runs 60 rows"
         in said.out
     )
     shown = json.loads(tacit(capsys, "site", "status", "hospital", "--json").out)

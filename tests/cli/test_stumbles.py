@@ -80,7 +80,7 @@ def test_a_site_is_admitted_by_a_key_that_is_there(capsys: Capture) -> None:
     said = tacit(capsys, "server", "admit", "site-a", "site-a.pub")
     assert said.code != 0
     assert (
-        "needs the public key that `tacit site init` made, got site-a.pub, which is no file"
+        "site-a.pub is not a file; give the public key (.pub) that `tacit site init` made"
         in said.err
     )
 
@@ -118,7 +118,7 @@ def test_none_takes_a_key_out_of_the_plan(here: Path, capsys: Capture) -> None:
             capsys, "check", "plan.toml", "-o", "privacy.epsilon=2", "-o", "privacy.epsilon=none"
         ).out
     )
-    assert "with VALUE none" in " ".join(
+    assert "VALUE none removes it" in " ".join(
         tacit(capsys, "run", "--help").out.replace("\u2502", " ").split()
     )
 

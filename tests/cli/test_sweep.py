@@ -73,7 +73,7 @@ def test_json_is_one_object_and_nothing_else(capsys: Capture, asked: list) -> No
         "codec.epsilon=1,2",
         "--json",
         "--quiet",
-        "--at-once",
+        "--jobs",
         "3",
     )
     assert [point["settings"] for point in json.loads(said.out)["points"]] == [
@@ -95,7 +95,8 @@ def test_runs_to_choose_from_say_so_and_so_does_the_page(
     assert [plan.selected_by for plan, _ in asked if plan.codec.name == "rr"] == [text] * 4
     assert text in (here / "sweep.html").read_text()
     assert (
-        "Choosing settings by their figures costs privacy that no epsilon here covers" in said.out
+        "choosing settings by their results is a privacy loss that no epsilon here covers"
+        in said.out
     )
     assert (
         "no epsilon"
@@ -188,7 +189,7 @@ def test_more_clients_than_a_file_has_room_for_start_nothing(
     tacit(capsys, "init", "--from", "my.csv", "--force")
     said = tacit(capsys, "sweep", "plan.toml", "--over", "data.clients=10,40,41")
     assert said.code == 2
-    assert "1 of 3 combinations cannot run, so nothing was started" in said.err
+    assert "1 of 3 combinations cannot run, so no run was started" in said.err
     assert "set data.clients to 40 or less" in said.err
     assert asked == []
 
@@ -198,8 +199,11 @@ def test_more_clients_than_a_file_has_room_for_start_nothing(
     [
         (["--over", "codec.epsilo=1,2"], "codec.epsilo: unknown key"),
         (["--over", "codec.epsilon=1,-2"], "(codec.epsilon=-2)"),
-        (["--seeds", "1,two"], "needs whole numbers with commas between"),
-        (["--over", "codec.epsilon=1,2", "--at-once", "0"], "--at-once 0: needs at least 1"),
+        (
+            ["--seeds", "1,two"],
+            "--seeds must be integers separated by commas, such as 1,2,3, got 1,two",
+        ),
+        (["--over", "codec.epsilon=1,2", "--jobs", "0"], "--jobs must be at least 1, got 0"),
     ],
 )
 def test_nothing_starts_if_anything_is_refused(
@@ -218,4 +222,4 @@ def test_a_stop_says_how_to_go_on(capsys: Capture, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sweep, "carry_out", stopped)
     said = tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "-o", "baselines=[]")
     assert said.code == 130
-    assert "stopped with 0 of 2 runs there; the same command goes on with the rest" in said.err
+    assert "stopped with 0 of 2 runs finished; repeat the command to continue" in said.err

@@ -43,7 +43,7 @@ def test_a_table_a_page_and_a_plan(
         tuned.selected_by
         == "tacit tune: the best of 15 runs by accuracy on 20% of the training rows, held out"
     )
-    assert "costs privacy that no epsilon covers" in said.out
+    assert "this is a privacy loss that no epsilon covers" in said.out
     assert Path("tune.html").stat().st_size < 2_000_000
     assert (
         json.loads(tacit(capsys, "tune", "plan.toml", "--json", "--quiet").out)["plan"]

@@ -1,4 +1,4 @@
-"""Parse, call, print; no arithmetic. Everything heavy is loaded by the command that needs it."""
+"""The command line: parse, call, print. Each command imports what it needs, so startup is fast."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli import tables
-from tacit.cli.exit_codes import CODES, exit_code_of, wants_json, without_debug
+from tacit.cli.exit_codes import CODES, remove_debug, run_command, wants_json
 from tacit.cli.federation import deploy, doctor, ledger, negotiate, policy, rehearse, server, site
 from tacit.cli.help_text import build_command
 from tacit.cli.jobs import advise, check, disclose, export, init, predict, run, sweep, tune
@@ -79,35 +79,34 @@ def tacit(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_version, is_eager=True, help="Print the version and stop."
+            "--version", callback=_version, is_eager=True, help="Print the version and exit."
         ),
     ] = False,
     debug: Annotated[
         bool,
         typer.Option(
-            "--debug", help="On an error show the traceback too; before or after the command."
+            "--debug", help="Show the traceback of an error; may stand before or after the command."
         ),
     ] = False,
 ) -> None:
-    """Train models on data that stays with the people it is about, and say exactly what was
-    promised to them.
+    """Federated learning with a privacy guarantee for each person whose data is used.
 
     \b
     Examples:
-      tacit init                      write a plan to start from
-      tacit init --from my.csv        write a plan for a table of your own
-      tacit check plan.toml           say whether it can run, and what it would promise
-      tacit run plan.toml             train, and write a report
-      tacit predict my-1 new.csv      what the model says of new rows
-      tacit privacy newsgroups-1      what the people in the data were promised
+      tacit init                      write an example plan
+      tacit init --from my.csv        write a plan for your own table
+      tacit check plan.toml           check a plan and state its privacy guarantee
+      tacit run plan.toml             train a model and write a report
+      tacit predict my-1 new.csv      predict new rows with a trained model
+      tacit privacy newsgroups-1      state the privacy guarantee of a run
     """
 
 
 def execute(arguments: Sequence[str]) -> int:
-    """Return the exit code of one command line."""
-    words, debug = without_debug(arguments)
+    """Run one command line and return its exit code."""
+    words, debug = remove_debug(arguments)
     command = build_command(app)
-    return exit_code_of(
+    return run_command(
         lambda: command.main(args=words, prog_name="tacit", standalone_mode=False),
         debug=debug or "TACIT_DEBUG" in os.environ,
         as_json=wants_json(words),
@@ -115,9 +114,9 @@ def execute(arguments: Sequence[str]) -> int:
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line of this process and exit with its code."""
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a character shows a stand-in; that is no reason to fail.
+        # A terminal that cannot show a character shows a replacement instead of failing.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     sys.exit(execute(sys.argv[1:]))

@@ -1,6 +1,4 @@
-"""Exit codes: what a failed command prints on stderr, and the number that tells a script what
-happened.
-"""
+"""Exit codes, and the message that a failed command prints on stderr."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from tacit.cli.tables import held_json, line, write_json
+from tacit.cli.tables import hold_json, line, write_json
 from tacit.errors import DiskError, TacitError
 
 # Typer up to 0.20 raises the errors of Click, later ones raise their own copies; their base classes
@@ -23,9 +21,9 @@ USAGE_ERROR: type[Any] = typer.BadParameter.__bases__[0]
 SHOWN_ERROR: type[Any] = USAGE_ERROR.__bases__[0]
 
 CODES = (
-    "Exit codes: 0 ok, 1 a check failed, 2 bad plan, data or usage, 3 refused by policy, 4 budget"
-    " exhausted, 5 bad message or peer, 6 run missing, damaged or not readable, 7 a disk, folder or"
-    " file that fails, 70 internal error, 130 stopped."
+    "Exit codes: 0 ok, 1 a check failed, 2 bad plan, data or usage, 3 refused by policy, 4 privacy"
+    " budget exhausted, 5 bad message or peer, 6 run missing, damaged or unreadable, 7 disk, folder"
+    " or file error, 70 internal error, 130 stopped."
 )
 
 
@@ -43,20 +41,20 @@ EXTRAS = {
     "httpx": "flower",
     "uvicorn": "flower",
 }
-"""Packages only some jobs need, and the extra of Tacit that brings each."""
+"""Optional packages, and the extra of Tacit that installs each."""
 
 
 REMEDIES = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space",
-    errno.EROFS: "choose a place that can be written to",
-    errno.EACCES: "check who may read and write it",
-    errno.EPERM: "check who may read and write it",
+    errno.EROFS: "choose a writable path",
+    errno.EACCES: "check its permissions",
+    errno.EPERM: "check its permissions",
     errno.ENOENT: "it was removed, or the path is wrong",
     errno.EIO: "check the disk",
     errno.EMFILE: "allow more open files (ulimit -n)",
 }
-"""What to do about the errors of the operating system that people meet most often."""
+"""Remedies for the most common errors of the operating system."""
 
 
 class Stopped(Exception):  # noqa: N818 - being stopped is no error
@@ -65,21 +63,19 @@ class Stopped(Exception):  # noqa: N818 - being stopped is no error
     exit_code = 130
 
 
-class Missed(TacitError):  # noqa: N818 - nothing went wrong, a figure did
-    """Everything ran, but a figure lies where it should not."""
+class Missed(TacitError):  # noqa: N818 - the command worked; its check failed
+    """The command ran, but a check failed: a run, a claim, a comparison or a finding."""
 
     exit_code = 1
 
 
-def without_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
-    """Return the arguments without `--debug`, and whether it was there, before or after the
-    command.
-    """
+def remove_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
+    """The arguments without `--debug`, and whether it was among them."""
     return [word for word in arguments if word != "--debug"], "--debug" in arguments
 
 
 class Failure(NamedTuple):
-    """What went wrong: a word for scripts, a paragraph for people, and the exit code."""
+    """A failed command: a word for scripts, a paragraph for people, and the exit code."""
 
     kind: str
     message: str
@@ -87,31 +83,31 @@ class Failure(NamedTuple):
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
-    """Whether `--json` is among the options of a command line."""
+    """Whether a command line contains the option `--json`."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return "--json" in options
 
 
-def exit_code_of(call: Callable[[], object], *, debug: bool, as_json: bool = False) -> int:
-    """Return the exit code of a call; whatever it raises becomes one paragraph on stderr.
+def run_command(call: Callable[[], object], *, debug: bool, as_json: bool = False) -> int:
+    """Call a command and return its exit code; an exception becomes one paragraph on stderr.
 
-    With `as_json` stdout gets one JSON object also if the call fails: what the call printed, if
-    anything, and `error`.
+    With `as_json` stdout gets one JSON object even if the call fails: the object that the call
+    printed, if any, with `error` added.
     """
     if not as_json:
-        return _exit_code_of(call, debug=debug, held=None)
-    with held_json() as held:
-        return _exit_code_of(call, debug=debug, held=held)
+        return _run_command(call, debug=debug, held=None)
+    with hold_json() as held:
+        return _run_command(call, debug=debug, held=held)
 
 
-def _exit_code_of(
+def _run_command(
     call: Callable[[], object], *, debug: bool, held: list[dict[str, Any]] | None
 ) -> int:
     try:
         code = call()
         if held:
             write_json(held.pop())
-        # Here rather than at exit, so that a disk that is full is told like any other error.
+        # Flush here rather than at exit, so that a full disk is reported like any other error.
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of a pipe went away (`| head`): nothing went wrong here.
@@ -119,7 +115,7 @@ def _exit_code_of(
         return 0
     except SystemExit:
         raise
-    except BaseException as error:  # what compiled libraries raise when they panic is no Exception
+    except BaseException as error:  # panics of compiled libraries are not Exceptions
         if debug:
             line(traceback.format_exc(), stderr=True)
         failure = _explain_failure(error)
@@ -127,13 +123,13 @@ def _exit_code_of(
             line(failure.message, stderr=True)
         if held is not None and failure.exit_code:
             _print_failure(failure, held)
-        _drop_unwritten()
+        _discard_unwritten()
         code = failure.exit_code
     return code if isinstance(code, int) else 0
 
 
 def _print_failure(failure: Failure, held: list[dict[str, Any]]) -> None:
-    """Print the object that a command has made, if it made one, with what went wrong as `error`."""
+    """Print the command's JSON object, if there is one, with the failure as `error`."""
     made = held.pop() if held else {}
     with contextlib.suppress(OSError):  # stdout itself may be what failed
         write_json({**made, "error": failure._asdict()})
@@ -148,32 +144,29 @@ def _explain_failure(error: BaseException) -> Failure:
         return Failure("Stopped", "stopped", Stopped.exit_code)
     if isinstance(error, USAGE_ERROR):
         where = error.ctx.command_path if error.ctx else "tacit"
-        says = _setting_meant(error) or error.format_message()
+        message = _suggest_setting(error) or error.format_message()
         return Failure(
-            "UsageError", f"{where}: {says} `{where} --help` has examples.", error.exit_code
+            "UsageError", f"{where}: {message} `{where} --help` has examples.", error.exit_code
         )
     if isinstance(error, SHOWN_ERROR):
         return Failure("UsageError", error.format_message(), error.exit_code)
     if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
-        needs = (
-            f"this needs the package {error.name}; pip install 'tacit[{EXTRAS[error.name]}]', or in"
+        message = (
+            f"the package {error.name} is missing; pip install 'tacit[{EXTRAS[error.name]}]', or in"
             " a clone: make setup"
         )
-        return Failure("MissingPackage", needs, 2)
+        return Failure("MissingPackage", message, 2)
     if isinstance(error, OSError):
-        return Failure(DiskError.__name__, _failed_file(error), DiskError.exit_code)
-    # An error nobody foresaw may quote a cell of the data, so its own words are kept for those who
-    # ask for them.
-    where = f"{type(error).__name__} in {_place(error)}"
+        return Failure(DiskError.__name__, _explain_os_error(error), DiskError.exit_code)
+    # The message of an unforeseen error may quote a cell of data, so it is shown only on request.
+    where = f"{type(error).__name__} in {_find_place(error)}"
     return Failure(
-        "InternalError", f"internal error: {where}; run again with --debug to see all of it", 70
+        "InternalError", f"internal error: {where}; repeat with --debug for the traceback", 70
     )
 
 
-def _setting_meant(error: Any) -> str:
-    """Return what to say of an option that does not exist if it is the name of a plan's setting;
-    else nothing.
-    """
+def _suggest_setting(error: Any) -> str:
+    """A hint if an unknown option has the name of a plan setting; else an empty string."""
     name = str(getattr(error, "option_name", ""))
     takes_settings = error.ctx is not None and any(
         "-o" in parameter.opts for parameter in error.ctx.command.params
@@ -186,10 +179,8 @@ def _setting_meant(error: Any) -> str:
     return f"No such option {name!r}; it is a setting of the plan: -o {key}=VALUE." if key else ""
 
 
-def _place(error: BaseException) -> str:
-    """Return the file and line where an error was raised, in our own code if it passed
-    through it.
-    """
+def _find_place(error: BaseException) -> str:
+    """File and line where an error was raised, in Tacit's own code if possible."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if f"{os.sep}tacit{os.sep}" in frame.filename] or list(frames)
     return (
@@ -199,21 +190,19 @@ def _place(error: BaseException) -> str:
     )
 
 
-def _failed_file(error: OSError) -> str:
-    """Return one sentence about a file or disk that failed: which, why, and what to do."""
+def _explain_os_error(error: OSError) -> str:
+    """One sentence about a file or disk error: which file, why, and what to do."""
     what = str(error.filename) if error.filename is not None else "a file"
     why = error.strerror or type(error).__name__
     remedy = REMEDIES.get(error.errno or 0, "check the disk and the path")
     return (
-        f"{what}: cannot be read or written ({why}); {remedy}; a run that had begun goes on with"
-        " `tacit resume RUN`"
+        f"{what} cannot be read or written ({why}); {remedy}; `tacit resume RUN` continues a run"
+        " that had started"
     )
 
 
-def _drop_unwritten() -> None:
-    """Forget output that cannot be written, or the interpreter would try again when it exits and
-    fail once more.
-    """
+def _discard_unwritten() -> None:
+    """Discard output that cannot be written; the interpreter would fail on it again at exit."""
     try:
         sys.stdout.flush()
     except OSError:

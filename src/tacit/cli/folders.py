@@ -1,4 +1,4 @@
-"""What lies in a run's folder, as commands show it."""
+"""Find runs and summarise them for commands."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ __all__ = ["all_runs", "changed", "figures", "folder_of", "listed_figures", "mod
 
 
 def figures(folder: Path) -> Summary:
-    """Return the figures of the run in a folder, none yet if it was killed before its first
-    entry.
-    """
+    """Summarise the run in a folder; without figures if it was killed before its first entry."""
     from tacit import report
     from tacit.runs.run_folder import entries, is_running
 
@@ -24,11 +22,10 @@ def figures(folder: Path) -> Summary:
 
 
 def listed_figures(folder: Path) -> Summary:
-    """Return as much of a run's figures as a list of runs shows: state, result and privacy of the
-    run itself.
+    """Summarise a run for a list of runs: its state, result and privacy.
 
-    A finished run has its last figures in one entry, so that its rounds, and all of its baselines'
-    but their ends, stay unread.
+    The last entry of a finished run contains its final figures, so this reads neither its rounds
+    nor those of its baselines.
     """
     from tacit import report
     from tacit.runs.record import RUN

@@ -1,8 +1,7 @@
-"""Build the command line so that its help is complete, whichever Typer is installed.
+"""Build the command line with complete help under every supported version of Typer.
 
-Two things get lost on the way from a signature to the screen. Typer 0.20 with Click 8.5 drops the
-help of positional arguments. Rich reads `[secure_aggregation]` as markup and prints nothing in its
-place.
+Two things would get lost otherwise. Typer 0.20 with Click 8.5 drops the help of positional
+arguments. Rich reads `[secure_aggregation]` as markup and prints nothing in its place.
 """
 
 from __future__ import annotations
@@ -16,16 +15,14 @@ from rich.markup import escape
 
 
 def build_command(app: typer.Typer) -> Any:
-    """Build the command tree of `app` with the help of every argument, and with brackets as they
-    are written.
-    """
+    """Build the command tree of `app`, with the help of every argument and with literal brackets."""
     command = typer.main.get_command(app)
     _complete(command, render_markup=bool(typer.core.HAS_RICH))
     return command
 
 
 def _complete(command: Any, *, render_markup: bool) -> None:
-    """Complete the help of a command and of the commands below it, in place."""
+    """Complete the help of a command and of its subcommands, in place."""
     helps = _argument_helps(command.callback)
     for parameter in command.params:
         parameter.help = getattr(parameter, "help", None) or helps.get(parameter.name)
@@ -39,9 +36,7 @@ def _complete(command: Any, *, render_markup: bool) -> None:
 
 
 def _argument_helps(callback: Callable[..., Any] | None) -> dict[str, str]:
-    """Read the help of each positional argument from a function's annotations, by parameter
-    name.
-    """
+    """Help of each positional argument, by parameter name, from a function's annotations."""
     if callback is None:
         return {}
     hints = get_type_hints(inspect.unwrap(callback), include_extras=True)

@@ -1,11 +1,14 @@
-"""Options and arguments that several commands share, each said once."""
+"""Options and arguments that several commands share."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from tacit.errors import PlanError
 
 PlanFile = Annotated[
     Path,
@@ -19,34 +22,42 @@ Overrides = Annotated[
         "-o",
         "--set",
         metavar="TABLE.KEY=VALUE",
-        help="Change one setting of the plan, or take it away with VALUE none; may be repeated.",
+        help="Override one setting of the plan; VALUE none removes it. May be repeated.",
     ),
 ]
 RunName = Annotated[
     str,
     typer.Argument(
         metavar="RUN",
-        help="A run's name as `tacit runs` lists it, or its folder.",
+        help="Name of a run, as `tacit runs` lists it, or its folder.",
         show_default=False,
     ),
 ]
 RunNames = Annotated[
     list[str],
     typer.Argument(
-        metavar="RUN RUN…", help="Two runs or more, by name or folder.", show_default=False
+        metavar="RUN RUN…", help="Two or more runs, by name or folder.", show_default=False
     ),
 ]
 Runs = Annotated[
-    Path, typer.Option("--runs", metavar="DIR", help="The folder that holds the runs.")
+    Path, typer.Option("--runs", metavar="DIR", help="The folder that contains the runs.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not show progress.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        help="Maximum number of runs at the same time; by default one per core.",
+    ),
+]
 PolicyFile = Annotated[
     Path | None,
     typer.Option(
         "--policy",
         metavar="FILE",
-        help="What you allow, a TOML file; exit code 3 if the plan goes beyond.",
+        help="A policy (TOML file) to enforce; exit code 3 if it does not allow the plan.",
     ),
 ]
 Shuffle = Annotated[
@@ -55,16 +66,23 @@ Shuffle = Annotated[
         "--shuffle",
         metavar="N",
         min=2,
-        help="Also say what a shuffler of N messages a round would be worth.",
+        help="Also estimate epsilon if a shuffler mixed N messages in each round.",
     ),
 ]
 AllowCode = Annotated[
     bool,
     typer.Option(
         "--allow-code",
-        help="Run the code of a Python class that the folder names; only for folders you trust.",
+        help="Allow Python classes named by the run's plan to run. Only for folders you trust.",
     ),
 ]
-NoReport = Annotated[bool, typer.Option("--no-report", help="Write no report page.")]
+NoReport = Annotated[bool, typer.Option("--no-report", help="Do not write a report page.")]
 
 RUNS = Path("runs")
+
+
+def count_jobs(wanted: int | None) -> int:
+    """The value of `--jobs`, or the number of cores if it was not given."""
+    if wanted is not None and wanted < 1:
+        raise PlanError(f"--jobs must be at least 1, got {wanted}; omit it for one run per core")
+    return wanted or len(os.sched_getaffinity(0))

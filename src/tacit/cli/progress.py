@@ -1,6 +1,4 @@
-"""Progress of commands, on stderr: the panel for people, a plain line now and then for logs, or
-nothing.
-"""
+"""Progress of commands on stderr: a live panel on a terminal, occasional lines in a log."""
 
 from __future__ import annotations
 
@@ -16,14 +14,14 @@ SECONDS_BETWEEN_LINES = 5.0
 
 
 class LineProgress(ProgressObserver):
-    """Writes a plain line when an arm ends, and every few seconds before."""
+    """Writes a plain line every few seconds, and when an arm ends."""
 
     def __init__(self) -> None:
         super().__init__()
         self._last = -SECONDS_BETWEEN_LINES
 
     def entry(self, entry: Entry) -> None:
-        """Write a line if it is time for one."""
+        """Write a line if the last one is a few seconds old."""
         super().entry(entry)
         if isinstance(entry, Round) and self._is_time(at_once=entry.round_no == entry.rounds):
             arm = self.progress.arm(entry.arm)
@@ -35,12 +33,12 @@ class LineProgress(ProgressObserver):
         line(text, stderr=True)
 
     def fetched(self, what: str, done: int, total: int | None) -> None:
-        """Write a line if it is time for one."""
+        """Write a line if the last one is a few seconds old."""
         if self._is_time():
             line(format_arrived(what, done, total), stderr=True)
 
     def pictures(self, done: int, total: int) -> None:
-        """Write a line if it is time for one."""
+        """Write a line if the last one is a few seconds old."""
         if self._is_time(at_once=done == total):
             line(format_pictures_read(done, total), stderr=True)
 
@@ -53,10 +51,10 @@ class LineProgress(ProgressObserver):
 
 
 class QuietProgress(ProgressObserver):
-    """Shows nothing, and knows the run's folder only."""
+    """Shows nothing; remembers the run's folder."""
 
     def opened(self, folder: Path) -> None:
-        """Note where the run is kept."""
+        """Remember the run's folder."""
         self.folder = folder
 
     def entry(self, entry: Entry) -> None:
@@ -66,10 +64,8 @@ class QuietProgress(ProgressObserver):
         """Ignore."""
 
 
-def progress_observer(*, quiet: bool) -> ProgressObserver:
-    """Return the observer that fits: nothing shown if quiet, a panel on a terminal, lines
-    elsewhere.
-    """
+def build_observer(*, quiet: bool) -> ProgressObserver:
+    """Silent if quiet, a live panel on a terminal, plain lines elsewhere."""
     if quiet:
         return QuietProgress()
     return LiveProgress() if sys.stderr.isatty() else LineProgress()

@@ -1,8 +1,7 @@
-"""What commands print: tables and paragraphs, folded on a terminal and wide in a pipe, or one JSON
-object.
+"""Output of commands: tables and paragraphs, or one JSON object.
 
-Every command prints through this file, so that no name in the data can send control characters to
-the terminal.
+Text is wrapped on a terminal and not in a pipe. Every command prints through this module, so that
+no name in the data can send control characters to the terminal.
 """
 
 from __future__ import annotations
@@ -26,13 +25,11 @@ if TYPE_CHECKING:
 
 _WIDE = 134
 _WORD = 10
-"""Columns a terminal needs for a table with air in it, and the least a column of words is folded
-to.
-"""
+"""Terminal width from which tables are padded, and minimum width of a column of words."""
 
 
 def console() -> Console:
-    """Return the console for results. A pipe has no width, so nothing is folded in it."""
+    """The console for results. A pipe has no width, so nothing is wrapped in it."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else 240, highlight=False, soft_wrap=False)
@@ -45,7 +42,7 @@ def table(
     prose: Iterable[int] = (0,),
     strong: int | None = None,
 ) -> None:
-    """Print a table; columns in `prose` are left-aligned and may fold, the others are figures."""
+    """Print a table; columns in `prose` are left-aligned and may wrap, the others are figures."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -58,15 +55,15 @@ def table(
         box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0 if narrow else 1), header_style="bold"
     )
     for place, heading in enumerate(headings):
-        said = Text(heading.replace("/", "/\n") if narrow else heading)
-        # Words fold before figures are cut, but never to nothing.
+        title = Text(heading.replace("/", "/\n") if narrow else heading)
+        # Words wrap before figures are truncated, down to a minimum width.
         least = (
             min(_WORD, max([len(heading), *(len(row[place]) for row in rows)]))
             if place in words
             else None
         )
         drawn.add_column(
-            said,
+            title,
             justify="left" if place in words else "right",
             no_wrap=place not in words,
             overflow="fold",
@@ -79,7 +76,7 @@ def table(
 
 
 def results(run: Summary) -> None:
-    """Print a run's arms as rows, and below them what votes decided and what the result came to."""
+    """Print a run's arms as rows, then the votes and the findings about the result."""
     from tacit.report import HEADINGS, list_cells
     from tacit.report.verdict import judge_run
 
@@ -94,9 +91,7 @@ def results(run: Summary) -> None:
 
 
 def say(text: str = "") -> None:
-    """Print a paragraph on stdout, taken literally; folded between words on a terminal, whole in a
-    pipe.
-    """
+    """Print a paragraph on stdout literally, wrapped on a terminal, on one line in a pipe."""
     if sys.stdout.isatty():
         console().print(printable(text), markup=False, emoji=False)
     else:
@@ -104,22 +99,18 @@ def say(text: str = "") -> None:
 
 
 def line(text: str, *, stderr: bool = False) -> None:
-    """Print a text as it is, never folded, so that paths in it can be copied."""
+    """Print a text literally and unwrapped, so that paths in it can be copied."""
     print(printable(text), file=sys.stderr if stderr else sys.stdout)
 
 
 def csv(table: pl.DataFrame) -> None:
-    """Print a CSV table on stdout: as it is in a pipe or a file, harmless on a terminal and in a
-    spreadsheet.
-    """
+    """Print a table as CSV on stdout, with formulas and control characters made harmless."""
     text = csv_text(table)
     sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
 
 def csv_text(table: pl.DataFrame) -> str:
-    """A table as CSV. Cells and headings that begin like a formula get an apostrophe
-    (`spreadsheet.py`).
-    """
+    """A table as CSV; cells and headings that look like a formula are prefixed with an apostrophe."""
     import polars as pl
 
     from tacit.spreadsheet import escape_cell
@@ -132,12 +123,12 @@ def csv_text(table: pl.DataFrame) -> str:
 
 
 _HELD: ContextVar[list[dict[str, Any]] | None] = ContextVar("held", default=None)
-"""The JSON object of the command under way, until it is known whether the command failed."""
+"""The JSON object of the current command, until it is known whether the command failed."""
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """Print one JSON object on stdout; under `--json` once the command has ended, so that an error
-    can be part of it.
+    """Print one JSON object on stdout; under `--json` when the command ends, so that it can contain
+    an error.
     """
     held = _HELD.get()
     if held is None:
@@ -152,8 +143,8 @@ def write_json(value: dict[str, Any]) -> None:
 
 
 @contextmanager
-def held_json() -> Iterator[list[dict[str, Any]]]:
-    """Collect what `print_json` is given, in place of printing it."""
+def hold_json() -> Iterator[list[dict[str, Any]]]:
+    """Collect the objects given to `print_json` instead of printing them."""
     held = list[dict[str, Any]]()
     token = _HELD.set(held)
     try:
@@ -163,7 +154,7 @@ def held_json() -> Iterator[list[dict[str, Any]]]:
 
 
 def files(folder: Path) -> None:
-    """Print where a run's files are, the report first."""
+    """Print the paths of a run's files, the report first."""
     names = {
         "report.html": "report",
         "model.safetensors": "model",

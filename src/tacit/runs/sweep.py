@@ -232,7 +232,7 @@ def _outcome(told: dict[str, Any]) -> Outcome:
 
 _SILENT = (
     "its process ended without an answer: it was killed, the machine ran out of memory, or it"
-    " failed inside; run it alone with `tacit run --debug` to see more, or with a smaller --at-once"
+    " failed inside; run it alone with `tacit run --debug` to see more, or with a smaller --jobs"
     " if memory is short"
 )
 

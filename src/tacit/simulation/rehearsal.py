@@ -30,7 +30,7 @@ class Rehearsal:
     identity: str
 
 
-def rehearsal(plan: Plan, folder: Path, sites: int) -> Rehearsal:
+def prepare_rehearsal(plan: Plan, folder: Path, sites: int) -> Rehearsal:
     """Write the rows of each site to a file; clients go to sites in the order of their names, and
     none is divided.
     """

@@ -1,12 +1,10 @@
-"""tacit deploy: run a plan between the sites of a server, with the live view, record and report of
-`tacit run`.
-"""
+"""tacit deploy: run a plan between the sites of a server."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,53 +12,71 @@ from tacit.cli import tables
 from tacit.cli.federation.server import FOLDER, Folder
 from tacit.cli.jobs.run import carry_out
 from tacit.cli.options import RUNS, AllowCode, AsJson, NoReport, Overrides, Quiet, Runs
+from tacit.errors import PlanError
 
 if TYPE_CHECKING:
     from tacit.deployment.server.job import Sites
     from tacit.deployment.server.messenger import RequestSettings
+    from tacit.plan import Plan
     from tacit.protocol.observer import Observer
 
 _SECONDS_AWAY = 600.0
-"""How long a server that went away is waited for."""
+"""How long to wait for a server that does not respond."""
+
+PlanOrNone = Annotated[
+    Path | None,
+    typer.Argument(metavar="PLAN", help="The plan, a TOML file.", show_default=False),
+]
+Resume = Annotated[
+    str | None,
+    typer.Option("--resume", metavar="RUN", help="Resume a stopped or killed run."),
+]
+MinSites = Annotated[
+    int, typer.Option("--min-sites", min=1, help="Stop if fewer sites than this respond.")
+]
+Deadline = Annotated[
+    float,
+    typer.Option("--deadline", min=1, help="Seconds to wait for the responses of an exchange."),
+]
+RetryAfter = Annotated[
+    float,
+    typer.Option(
+        "--retry-after",
+        min=1,
+        help="Seconds until a request is repeated to a site that has not responded.",
+    ),
+]
+TestRows = Annotated[
+    Path | None,
+    typer.Option("--test", metavar="FILE", help="Test rows of the server, to evaluate models on."),
+]
+Helpers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--helper",
+        help="A site that acts as a helper of [secure_aggregation]; may be repeated.",
+    ),
+]
+SimulatedNoise = Annotated[
+    bool,
+    typer.Option(
+        "--simulated-noise",
+        help="Draw noise from the plan's seed, to compare with a simulation. Not private.",
+    ),
+]
 
 
 def deploy(
-    plan: Annotated[
-        str | None,
-        typer.Argument(metavar="PLAN", help="The plan, a TOML file.", show_default=False),
-    ] = None,
+    plan: PlanOrNone = None,
     overrides: Overrides = None,
     folder: Folder = FOLDER,
-    resume: Annotated[
-        str | None,
-        typer.Option("--resume", metavar="RUN", help="Go on with a stopped or killed run."),
-    ] = None,
-    min_sites: Annotated[
-        int, typer.Option("--least-sites", min=1, help="Stop if fewer sites answer.")
-    ] = 2,
-    deadline: Annotated[
-        float,
-        typer.Option("--deadline", min=1, help="Seconds to wait for the answers of an exchange."),
-    ] = 600.0,
-    retry_after: Annotated[
-        float,
-        typer.Option("--ask-again", min=1, help="Seconds until a silent site is asked again."),
-    ] = 20.0,
-    test: Annotated[
-        Path | None,
-        typer.Option("--test", metavar="FILE", help="Rows of the server to measure models on."),
-    ] = None,
-    helper: Annotated[
-        list[str] | None,
-        typer.Option("--helper", help="A site that helps with [secure_aggregation]."),
-    ] = None,
-    simulated_noise: Annotated[
-        bool,
-        typer.Option(
-            "--simulated-noise",
-            help="Noise from the plan's seed, to compare with a simulation; not private.",
-        ),
-    ] = False,
+    resume: Resume = None,
+    min_sites: MinSites = 2,
+    deadline: Deadline = 600.0,
+    retry_after: RetryAfter = 20.0,
+    test: TestRows = None,
+    helper: Helpers = None,
+    simulated_noise: SimulatedNoise = False,
     runs: Runs = RUNS,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -69,75 +85,88 @@ def deploy(
 ) -> None:
     """Run a plan between the sites that joined the server.
 
-    It runs beside the server (`tacit server`), and ends with the same
-    table, record and report as `tacit run`. Without --test models are
-    measured on rows the sites hold out. Sites that refuse are named; the
-    run goes on with the others.
+    Run it on the machine of `tacit server`. It writes the same record and
+    report as `tacit run`. Without --test, sites evaluate models on rows that
+    they hold out. Sites that refuse are named; the run continues without
+    them.
 
     \b
     Examples:
-      tacit deploy plan.toml --least-sites 3
+      tacit deploy plan.toml --min-sites 3
       tacit deploy plan.toml --test test.csv --deadline 120
       tacit deploy --resume newsgroups-3
     """
-    from tacit.deployment.server import job
     from tacit.deployment.server.messenger import RequestSettings
-    from tacit.errors import PlanError, TacitError
     from tacit.plan import load
 
-    if (plan is None) == (resume is None):
-        raise PlanError(
-            "deploy needs a plan, or a run with --resume, got both or neither; name one of them"
-        )
     requests = RequestSettings(min_sites=min_sites, deadline=deadline, retry_after=retry_after)
-    settings = {
-        "test": str(test.resolve()) if test else None,
-        "helpers": tuple(helper or ()),
-        "simulated_noise": simulated_noise,
-    }
-    if resume is not None:
-        from tacit.cli.folders import folder_of
-        from tacit.runs.allowed_code import require_permission
-        from tacit.runs.run_folder import PLAN, plan_of
+    if plan is not None and resume is None:
+        loaded = load(plan, overrides)
+        settings = {
+            "test": str(test.resolve()) if test else None,
+            "helpers": tuple(helper or ()),
+            "simulated_noise": simulated_noise,
+        }
+        connection = Connection(folder, loaded.name, requests)
 
-        place = folder_of(resume, runs)
-        require_permission(place / PLAN, plan_of(place), allow_code=allow_code)
-        name = place.name
+        def work(observer: Observer) -> Path:
+            return _start(connection, loaded, runs, settings, observer)
+
+    elif resume is not None and plan is None:
+        place = _find_permitted(resume, runs, allow_code=allow_code)
+        connection = Connection(folder, place.name, requests)
+
+        def work(observer: Observer) -> Path:
+            return connection.until_done(place, observer)
+
     else:
-        loaded = load(Path(plan or ""), overrides)
-        name = loaded.name
-
-    def work(observer: Observer) -> Path:
-        with_sites = Connection(folder, name, requests)
-        if resume is not None:
-            return with_sites.until_done(place, observer)
-        begun = job.prepare(loaded, runs, **settings)
-        try:
-            return with_sites.until_done(begun, observer)
-        except TacitError:
-            job.forget_unbegun(begun)  # with its keys
-            raise
-
+        raise PlanError(
+            "tacit deploy takes either a plan or --resume RUN; give exactly one of them"
+        )
     carry_out(work, as_json=as_json, quiet=quiet, page=not no_report)
 
 
+def _start(
+    connection: Connection, plan: Plan, runs: Path, settings: dict[str, Any], observer: Observer
+) -> Path:
+    """Run a plan from its beginning; a run that fails before it begins leaves no folder and no keys."""
+    from tacit.deployment.server import job
+    from tacit.errors import TacitError
+
+    begun = job.prepare(plan, runs, **settings)
+    try:
+        return connection.until_done(begun, observer)
+    except TacitError:
+        job.forget_unbegun(begun)
+        raise
+
+
+def _find_permitted(run: str, runs: Path, *, allow_code: bool) -> Path:
+    """The folder of a run; PlanError if its plan names code that was not allowed."""
+    from tacit.cli.folders import folder_of
+    from tacit.runs.allowed_code import require_permission
+    from tacit.runs.run_folder import PLAN, plan_of
+
+    place = folder_of(run, runs)
+    require_permission(place / PLAN, plan_of(place), allow_code=allow_code)
+    return place
+
+
 class Connection:
-    """A line to the sites of a server; opened anew when the server went away and came back."""
+    """A connection to the sites of a server; reopened when the server comes back."""
 
     def __init__(self, folder: Path, name: str, settings: RequestSettings) -> None:
         self.folder, self.name, self.settings = folder, name, settings
 
     def until_done(self, place: Path, observer: Observer) -> Path:
-        """Run what is left of a run; a server that went away is waited for, and the run taken up
-        from its last round.
-        """
+        """Run the rest of a run. While the server is away, wait, then resume from the last round."""
         from tacit.deployment.server import job
         from tacit.errors import PeerError
 
         end, was_there = time.monotonic() + _SECONDS_AWAY, job.has_begun(place)
         while True:
             try:
-                sites = self.sites()
+                sites = self.open()
                 done, was_there = False, True
                 try:
                     found = job.resume(place, sites, observer)
@@ -149,11 +178,11 @@ class Connection:
             except PeerError as error:
                 if time.monotonic() > end or not was_there:
                     raise
-                tables.line(f"{error}; trying again", stderr=True)
+                tables.line(f"{error}; retrying", stderr=True)
                 time.sleep(2.0)
 
-    def sites(self) -> Sites:
-        """Return the sites of the server, and a line to them."""
+    def open(self) -> Sites:
+        """Open a channel to the registered sites of the server."""
         from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
         from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
@@ -167,8 +196,8 @@ class Connection:
         known = read_sites(self.folder)
         if not known:
             raise PeerError(
-                f"{self.folder}: no site was let in yet; `tacit server admit NAME KEY.pub` does"
-                " that"
+                f"{self.folder}: no site is registered yet; admit one with `tacit server admit"
+                " NAME KEY.pub`"
             )
         keys = {}
         for name, facts in known.items():

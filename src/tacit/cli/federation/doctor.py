@@ -1,6 +1,4 @@
-"""tacit doctor: what is right and wrong with a server's or a site's machine, and what to do about
-it.
-"""
+"""tacit doctor: check the machine of a server or a site, and suggest remedies."""
 
 from __future__ import annotations
 
@@ -27,11 +25,11 @@ def doctor(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look at a server or a site, and say what to do about what is wrong.
+    """Check a server or a site, and suggest a remedy for each problem.
 
-    Versions, disk, clock, certificates, port, modes of secret files,
-    policy, rows, ledger, and who is online. Nothing is changed. Exit code
-    1 if there is a problem; a warning is none.
+    It checks versions, disk, clock, certificates, port, permissions of
+    secret files, policy, rows, ledger, and which sites are online. It
+    changes nothing. Exit code 1 if there is a problem; warnings do not count.
 
     \b
     Examples:
@@ -48,7 +46,7 @@ def doctor(
         tables.print_json({"findings": [{"of": of, **asdict(one)} for of, one in found]})
     else:
         tables.table(
-            ("of", "check", "", "result", "what to do"),
+            ("of", "check", "", "result", "remedy"),
             [_row(of, one) for of, one in found],
             prose=range(5),
         )

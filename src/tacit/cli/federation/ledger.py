@@ -1,6 +1,4 @@
-"""tacit ledger: what a site's clients have paid, whether its ledger is whole, and all of its
-entries.
-"""
+"""tacit ledger: show, verify and export the privacy ledger of a site."""
 
 from __future__ import annotations
 
@@ -19,23 +17,26 @@ if TYPE_CHECKING:
 
 commands = typer.Typer(
     no_args_is_help=True,
-    help="The ledger of a site: what its clients have paid, and whether it is whole.",
+    help="Show, verify and export the privacy ledger of a site.",
 )
 
 File = Annotated[
     Path, typer.Argument(metavar="FILE", help="The ledger of a site.", show_default=False)
 ]
 Most = Annotated[
-    int, typer.Option("--most", metavar="N", min=1, help="Show the N clients that have paid most.")
+    int,
+    typer.Option(
+        "--most", metavar="N", min=1, help="Show the N clients with the largest privacy loss."
+    ),
 ]
 
 
 @commands.command()
 def show(file: File, most: Most = 10, as_json: AsJson = False) -> None:
-    """Show what clients have paid, those that paid most first.
+    """Show the privacy loss charged to each client, largest first.
 
-    Clients are known by pseudonyms that only their site can make.
-    Exit code 6 if the last entry is damaged; `verify` looks at all of them.
+    Clients appear under pseudonyms that only their site can compute.
+    Exit code 6 if the last entry is damaged; `verify` checks all entries.
 
     \b
     Examples:
@@ -45,21 +46,22 @@ def show(file: File, most: Most = 10, as_json: AsJson = False) -> None:
     """
     from tacit.privacy.site_ledger.spending import format_micro
 
-    book = opened(file)
-    paid = sorted(book.totals(), key=lambda one: (-one.life.micro, one.person))
+    book = open_ledger(file)
+    charged = sorted(book.totals(), key=lambda one: (-one.life.micro, one.person))
     facts = _facts(book)
     if as_json:
-        tables.print_json({"ledger": str(file), **facts, "clients": [_object(one) for one in paid]})
+        clients = [_client_to_json(one) for one in charged]
+        tables.print_json({"ledger": str(file), **facts, "clients": clients})
         return
     if facts["losses_accepted"]:
         tables.say(
-            f"{file}: {facts['losses_accepted']:,} times its owner went on after a loss; what"
-            " clients spent then is not in it."
+            f"{file}: its owner accepted the loss of entries {_count_times(facts['losses_accepted'])};"
+            " charges in lost entries are not counted."
         )
     tables.say(
-        f"{file}: {facts['entries']:,} entries, {len(paid):,} clients, {facts['exchanges']:,}"
-        f" exchanges paid for, {facts['unanswered']:,} of them without an answer, which stay paid;"
-        f" {facts['rows_disclosed']:,} rows left."
+        f"{file}: {facts['entries']:,} entries, {len(charged):,} clients,"
+        f" {facts['exchanges']:,} exchanges charged ({facts['unanswered']:,} of them without a"
+        f" response; charges stay), {facts['rows_disclosed']:,} rows disclosed."
     )
     rows = [
         (
@@ -70,55 +72,56 @@ def show(file: File, most: Most = 10, as_json: AsJson = False) -> None:
             f"{one.life.delta:.2g}",
             "yes" if one.life.bare else "no",
         )
-        for one in paid[:most]
+        for one in charged[:most]
     ]
     tables.table(
         (
             "client",
             "runs",
-            "epsilon, dearest run",
+            "epsilon, largest run",
             "epsilon, all runs",
             "delta, all runs",
-            "also without epsilon",
+            "also messages without epsilon",
         ),
         rows,
     )
-    if len(paid) > most:
+    if len(charged) > most:
         tables.say(
-            f"{len(paid) - most:,} more clients have paid no more than the last one; --most N shows"
-            " them."
+            f"{len(charged) - most:,} more clients were charged at most as much as the last one;"
+            " --most N shows them."
         )
 
 
 @commands.command()
 def verify(file: File, as_json: AsJson = False) -> None:
-    """Check every entry and reckon every tally again; exit code 6 names the first entry that is
-    damaged.
+    """Check every entry and recompute every total.
+
+    If an entry is damaged, the first one is named, and the exit code is 6.
 
     \b
     Examples:
       tacit ledger verify ledger.db
       tacit ledger verify ledger.db --json
     """
-    book = opened(file)
+    book = open_ledger(file)
     book.verify()
     counter, head = book.receipt()
     if as_json:
         tables.print_json({"ledger": str(file), "ok": True, "entries": counter, "head": head.hex()})
     else:
-        tables.line(f"{file}: ok, {counter:,} entries, the last is {head.hex()}")
+        tables.line(f"{file}: ok, {counter:,} entries, the last has hash {head.hex()}")
 
 
 @commands.command()
 def export(file: File) -> None:
-    """Print every entry, one JSON object per line, each checked against the one before.
+    """Print every entry as one JSON object per line, and verify the hash chain.
 
     \b
     Examples:
       tacit ledger export ledger.db > entries.jsonl
     """
-    for entry in opened(file).entries():
-        tables.line(json.dumps(_exported(entry)))
+    for entry in open_ledger(file).entries():
+        tables.line(json.dumps(_entry_to_json(entry)))
 
 
 @commands.command()
@@ -128,11 +131,11 @@ def accept_loss(
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Go on after a site's ledger was lost, or an older copy was put back.
+    """Continue after a site's ledger was lost or an older copy was restored.
 
-    Says what you give up and asks for the site's name. The loss becomes an
-    entry of the ledger, and open runs are ended. If the newest ledger is on
-    any disk or in any backup, put that one back instead.
+    It explains the consequences and asks for the site's name. The loss
+    becomes an entry of the ledger, and open runs end. If a newer copy of
+    the ledger exists on any disk or backup, restore that one instead.
 
     \b
     Examples:
@@ -144,52 +147,50 @@ def accept_loss(
     loss, name = find_loss(folder), read_site_settings(folder).name
     tables.say(f"{folder}: {loss}.")
     tables.say(
-        "What you give up: what clients spent in the lost entries is forgotten, so they can be"
-        " charged for it again, beyond max_epsilon_lifetime; rows that left are no longer known,"
-        " so a"
-        " later release can be compared with them. Lower the limits in policy.toml first, by what"
-        " may have been spent."
+        "Consequences: charges in the lost entries no longer count, so clients can be charged beyond"
+        " max_epsilon_lifetime. Rows disclosed earlier are no longer known, so a later disclosure"
+        " may be linked with them. First lower the limits in policy.toml by the amount that may"
+        " have been spent."
     )
-    if not yes and typer.prompt("Type the site's name to go on", err=True) != name:
-        raise LedgerError(f"{folder}: nothing was changed, since that is not the site's name")
+    if not yes and typer.prompt("Type the site's name to continue", err=True) != name:
+        raise LedgerError(f"{folder}: that is not the site's name; nothing was changed")
     ended = accept_loss(folder, loss)
     tables.line(
-        f"{folder}: the loss is written into the ledger; runs ended: {', '.join(ended) or 'none'}"
+        f"{folder}: the loss is recorded in the ledger; runs ended: {', '.join(ended) or 'none'}"
     )
 
 
-def opened(file: Path) -> SiteLedger:
-    """Return a ledger that is there."""
+def _count_times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def open_ledger(file: Path) -> SiteLedger:
+    """Open an existing ledger for reading."""
     from tacit.privacy.policy import Limits, SiteLedger
 
     if not file.is_file():
-        raise LedgerError(f"{file}: is no file; give the ledger of a site")
-    return SiteLedger(
-        file, limits=Limits(), delta=1e-5
-    )  # nothing is charged here, so neither matters
+        raise LedgerError(f"{file} is not a file; give the path of a site's ledger")
+    # Nothing is charged here, so limits and delta do not matter.
+    return SiteLedger(file, limits=Limits(), delta=1e-5)
 
 
 def _facts(book: SiteLedger) -> dict[str, Any]:
     entries = list(book.entries())
     kinds = [entry.kind for entry in entries]
     counter, head = book.receipt()
-    paid, gone = (
-        kinds.count("reserved"),
-        [entry.body["rows_of_all_runs"] for entry in entries if entry.kind == "disclosed"],
-    )
-    unanswered = paid - kinds.count("stored")
-    rows = gone[-1] if gone else 0
+    charged = kinds.count("reserved")
+    rows = [entry.body["rows_of_all_runs"] for entry in entries if entry.kind == "disclosed"]
     return {
         "entries": counter,
         "head": head.hex(),
-        "exchanges": paid,
-        "unanswered": unanswered,
-        "rows_disclosed": rows,
+        "exchanges": charged,
+        "unanswered": charged - kinds.count("stored"),
+        "rows_disclosed": rows[-1] if rows else 0,
         "losses_accepted": kinds.count("loss accepted"),
     }
 
 
-def _object(one: ClientSpending) -> dict[str, Any]:
+def _client_to_json(one: ClientSpending) -> dict[str, Any]:
     runs = {
         name: {"micro_epsilon": run.micro, "delta": run.delta, "bare": run.bare}
         for name, run in one.runs.items()
@@ -204,5 +205,5 @@ def _object(one: ClientSpending) -> dict[str, Any]:
     }
 
 
-def _exported(entry: LedgerEntry) -> dict[str, Any]:
+def _entry_to_json(entry: LedgerEntry) -> dict[str, Any]:
     return {**entry.body, "hash": entry.hash.hex()}

@@ -1,6 +1,4 @@
-"""tacit negotiate: agree with other parties on a range, levels and a secret, without showing one's
-own range.
-"""
+"""tacit negotiate: agree on a range, levels and a secret without revealing the own range."""
 
 from __future__ import annotations
 
@@ -19,17 +17,19 @@ if TYPE_CHECKING:
 
 Run = Annotated[
     str,
-    typer.Option("--run", metavar="NAME", help="The run this is for; the same for all parties."),
+    typer.Option(
+        "--run", metavar="NAME", help="The run to negotiate for; the same for all parties."
+    ),
 ]
 Party = Annotated[
-    int | None, typer.Option("--party", metavar="N", help="Which party this is, counted from 0.")
+    int | None, typer.Option("--party", metavar="N", help="Number of this party, from 0.")
 ]
 Parties = Annotated[
     str | None,
     typer.Option(
         "--parties",
         metavar="HOST:PORT,…",
-        help="Where all parties listen, party 0 first; loopback only.",
+        help="Addresses of all parties, party 0 first; loopback only.",
     ),
 ]
 Range = Annotated[
@@ -37,7 +37,7 @@ Range = Annotated[
     typer.Option(
         "--range",
         metavar="MIN,MAX",
-        help="This party's own range; `-` reads it from stdin, unseen by others.",
+        help="This party's range; `-` reads it from stdin, hidden from other users.",
     ),
 ]
 Simulate = Annotated[
@@ -45,16 +45,18 @@ Simulate = Annotated[
     typer.Option(
         "--simulate",
         metavar="MIN,MAX;…",
-        help="Start all parties here as processes, one per range: a trial.",
+        help="For a test: start all parties as local processes, one per range.",
     ),
 ]
-Levels = Annotated[int, typer.Option("--levels", metavar="L", help="Levels of the quantiser.")]
+Levels = Annotated[
+    int, typer.Option("--levels", metavar="L", help="Number of quantisation levels.")
+]
 Enlargement = Annotated[
     float,
     typer.Option(
         "--enlargement",
         metavar="X",
-        help="The range's largest absolute value, over what it is enlarged by.",
+        help="Enlarge the range by its largest absolute value divided by X.",
     ),
 ]
 Out = Annotated[
@@ -62,7 +64,7 @@ Out = Annotated[
     typer.Option(
         "--out",
         metavar="FILE",
-        help="Where to keep the result with its secret; readable by you alone.",
+        help="Where to write the result with its secret; readable only by you.",
     ),
 ]
 Deadline = Annotated[
@@ -82,11 +84,11 @@ def negotiate(
     deadline: Deadline = 60.0,
     as_json: AsJson = False,
 ) -> None:
-    """Agree on a range, levels and a secret before round one, without showing local ranges.
+    """Agree on a range, levels and a secret before round one, without revealing local ranges.
 
-    Each of 3 to 7 parties starts this in a process of its own; all learn the
-    least and the greatest value of all ranges and a 128-bit secret, and
-    nothing else. Parties that disagree, drop out or are late end it for all.
+    Each of 3 to 7 parties runs this command. All parties learn the minimum
+    and maximum over all ranges and a 128-bit secret, and nothing else. The
+    negotiation fails for all if a party disagrees, drops out or is late.
 
     \b
     Examples:
@@ -94,17 +96,17 @@ def negotiate(
         --parties 127.0.0.1:7001,127.0.0.1:7002,127.0.0.1:7003
       tacit negotiate --run trial --simulate "-0.3,0.2;-0.1,0.5;-0.2,0.1"
     """
-    from tacit import negotiation as room
+    from tacit import negotiation
 
     if out is not None:
-        room.refuse_existing(out)
+        negotiation.refuse_existing(out)
     if ranges is not None and party is None:
         given = [_parse_range(one) for one in ranges.split(";")]
-        terms = room.NegotiationTerms(
+        terms = negotiation.NegotiationTerms(
             run=run, parties=len(given), levels=levels, enlargement=enlargement
         )
-        # All parties hold the same, and proved it to each other.
-        agreed = room.simulate(terms, given, seconds=deadline)[0]
+        # All parties have the same result, and have proved it to each other.
+        agreed = negotiation.simulate(terms, given, seconds=deadline)[0]
     elif (
         ranges is None
         and party is not None
@@ -112,19 +114,20 @@ def negotiate(
         and local_range is not None
         and out is not None
     ):
-        addresses = room.parse_addresses(parties)
-        terms = room.NegotiationTerms(
+        addresses = negotiation.parse_addresses(parties)
+        terms = negotiation.NegotiationTerms(
             run=run, parties=len(addresses), levels=levels, enlargement=enlargement
         )
         own = _parse_range(sys.stdin.readline() if local_range == "-" else local_range)
-        agreed = room.negotiate(room.PartyPlace(party, addresses), own, terms, seconds=deadline)
+        place = negotiation.PartyPlace(party, addresses)
+        agreed = negotiation.negotiate(place, own, terms, seconds=deadline)
     else:
         raise PlanError(
-            "tacit negotiate needs --party, --parties, --range and --out together, or --simulate"
-            " without --party; `tacit negotiate --help` has examples"
+            "tacit negotiate requires --party, --parties, --range and --out, or --simulate without"
+            " --party; `tacit negotiate --help` has examples"
         )
     if out is not None:
-        room.save(agreed, out)
+        negotiation.save(agreed, out)
     _show(agreed, out, as_json)
 
 
@@ -134,8 +137,7 @@ def _parse_range(text: str) -> tuple[float, float]:
     except ValueError:
         # A range is private, so the error does not repeat it.
         raise PlanError(
-            "tacit negotiate needs a range as two numbers MIN,MAX, such as -0.31,0.28; check"
-            " --range or --simulate"
+            "a range must be two numbers MIN,MAX, such as -0.31,0.28; check --range or --simulate"
         ) from None
     return x_min, x_max
 
@@ -159,5 +161,7 @@ def _show(agreed: Negotiated, out: Path | None, as_json: bool) -> None:
         prose=(0, 1),
     )
     tables.line(
-        f"file: {out} (holds the secret)" if out else "A trial: the secret was thrown away."
+        f"file: {out} (contains the secret)"
+        if out
+        else "This was a test: the secret was discarded."
     )

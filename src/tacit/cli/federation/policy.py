@@ -1,4 +1,4 @@
-"""tacit policy: what a data owner allows, kept by every command that would use the owner's rows."""
+"""tacit policy: write a data owner's policy, and check plans against it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 commands = typer.Typer(
     no_args_is_help=True,
-    help="What a data owner allows: write a policy, and try a plan against it.",
+    help="Write a data owner's policy, and check plans against it.",
 )
 
 Target = Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the policy.")]
@@ -26,11 +26,11 @@ For = Annotated[
     typer.Option(
         "--for",
         metavar="PLAN",
-        help="Allow this plan and no other, at the price it names.",
+        help="Allow this plan only, with the epsilon it states.",
         show_default=False,
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 Given = Annotated[
     Path, typer.Argument(metavar="POLICY", help="The policy, a TOML file.", show_default=False)
 ]
@@ -40,19 +40,19 @@ Parameters = Annotated[
         "--parameters",
         metavar="N",
         min=1,
-        help="How many parameters the model has, where the plan leaves that open.",
+        help="Number of model parameters, if the plan does not determine it.",
     ),
 ]
 
 
 @commands.command()
 def init(file: Target = Path("policy.toml"), plan: For = None, force: Force = False) -> None:
-    """Write a policy with comments, to be changed by the owner of the data.
+    """Write a commented policy for the owner of the data to edit.
 
-    It is a careful one: until columns are named in it, it refuses every plan,
-    and no promise may rest on the server (trust_server = false). With --for it
-    allows one plan and nothing else, also if the plan trusts the server; every
-    line that gives something away is marked in the file and printed.
+    The policy is restrictive: it refuses every plan until columns are named
+    in it, and every plan that trusts the server (trust_server = false). With
+    --for it allows exactly one plan, even one that trusts the server; each
+    line that reveals something is marked in the file and printed.
 
     \b
     Examples:
@@ -62,9 +62,7 @@ def init(file: Target = Path("policy.toml"), plan: For = None, force: Force = Fa
     from tacit.privacy.policy.starter import render_policy
 
     if file.exists() and not force:
-        raise PlanError(
-            f"{file}: is there already; choose another name or overwrite it with --force"
-        )
+        raise PlanError(f"{file} already exists; choose another name or overwrite it with --force")
     asked = None
     if plan is not None:
         from tacit.deployment.plan_requirements import compute_requirements
@@ -77,7 +75,7 @@ def init(file: Target = Path("policy.toml"), plan: For = None, force: Force = Fa
         file.write_text(render_policy(str(file), asked), encoding="utf-8")
     except OSError as error:
         raise PlanError(
-            f"{file}: cannot be written ({error.strerror}); choose another place"
+            f"{file} cannot be written ({error.strerror}); choose another path"
         ) from None
     if plan is None:
         tables.line(
@@ -86,12 +84,12 @@ def init(file: Target = Path("policy.toml"), plan: For = None, force: Force = Fa
         )
         return
     for number, setting, gives in _marked_lines(file):
-        tables.line(f"{file}, line {number}: {setting} gives away: {gives}")
+        tables.line(f"{file}, line {number}: {setting} reveals: {gives}")
     tables.line(f"wrote {file}; next: tacit policy check {file} {plan}")
 
 
 def _marked_lines(file: Path) -> list[tuple[int, str, str]]:
-    """The lines of a policy that give something away: number, setting, and what it gives away."""
+    """Lines of a policy that reveal something: number, setting, and what it reveals."""
     from tacit.privacy.policy.giveaways import MARK
 
     lines = enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
@@ -101,8 +99,8 @@ def _marked_lines(file: Path) -> list[tuple[int, str, str]]:
 
 def _command_for(policy: Path, plan: Path | str) -> str:
     return (
-        f"`tacit policy init {policy} --for {plan} --force` allows that plan alone and marks what"
-        " it gives away"
+        f"`tacit policy init {policy} --for {plan} --force` allows only that plan and marks what"
+        " it reveals"
     )
 
 
@@ -114,12 +112,11 @@ def check(
     parameters: Parameters = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a policy would refuse in a plan, and exit with 3 if there is anything; no data is
-    read.
+    """Check a plan against a policy; exit code 3 if the policy refuses it. No data is read.
 
-    If the policy lies in a site's folder, the site's client column and
-    quasi-identifiers (site.toml) are looked at too. The plan's hash is printed,
-    for `hashes` under [plans]. A site looks again when it knows the model's
+    If the policy is in a site's folder, the site's client column and
+    quasi-identifiers (site.toml) are checked too. The plan's hash is printed,
+    for `hashes` under [plans]. A site checks again when it knows the model's
     size, and at every message.
 
     \b
@@ -135,7 +132,7 @@ def check(
     from tacit.privacy.policy import find_refusals, find_unit_refusals, load_policy
     from tacit.privacy.policy.user_code import allows_code
 
-    limits, unit, planned = load_policy(policy), unit_beside(policy), load(plan, overrides)
+    limits, unit, planned = load_policy(policy), read_unit(policy), load(plan, overrides)
     asked = compute_requirements(
         planned,
         parameters=parameters,
@@ -148,12 +145,12 @@ def check(
     )
     broken += _without_peers(planned, policy.parent)
     if as_json:
-        told = {
+        facts = {
             "asks": asdict(asked),
             "refusals": broken,
             "measures": _measures(limits, asked) if asked.measures else "",
         }
-        tables.print_json({"policy": str(policy), "plan": str(plan), **told})
+        tables.print_json({"policy": str(policy), "plan": str(plan), **facts})
     else:
         for what, text in _asks(asked).items():
             tables.say(f"  {what + ':':11}{text}")
@@ -164,37 +161,32 @@ def check(
     if not as_json:
         if unit is None:
             tables.say(
-                f"No site.toml lies beside {policy}, so the client column and quasi-identifiers"
-                " were not looked at."
+                f"There is no site.toml next to {policy}, so the client column and"
+                " quasi-identifiers were not checked."
             )
-        open_cost = ", as far as is known before data; --parameters N tells what it may cost"
-        tables.line(f"{policy}: allows {plan}{open_cost if asked.epsilon_per_run is None else ''}")
+        unknown = ", as far as is known before data is read; --parameters N adds its privacy loss"
+        tables.line(f"{policy}: allows {plan}{unknown if asked.epsilon_per_run is None else ''}")
 
 
 def _remedies(policy: Path, plan: Path, broken: list[str]) -> list[str]:
-    """What the owner of the data can do about a refusal, if the owner wants the plan to run."""
+    """What the owner of the data can change to allow the plan."""
     trusted = any(sentence.startswith("allow.trust_server") for sentence in broken)
     line = (
         "trust_server = true under [allow], if the server may see single updates; or"
-        " [secure_aggregation]"
-        " in the plan"
+        " [secure_aggregation] in the plan"
     )
     return [*([f"to change: {line}"] if trusted else []), f"or: {_command_for(policy, plan)}"]
 
 
-def unit_beside(policy: Path) -> PrivacyUnit | None:
-    """Return who the clients of a policy's site are; None if the policy lies in no site's
-    folder.
-    """
+def read_unit(policy: Path) -> PrivacyUnit | None:
+    """The privacy unit of the policy's site; None if the policy is not in a site's folder."""
     from tacit.deployment.site.site_folder import SETTINGS, read_site_settings
 
     return read_site_settings(policy.parent).unit if (policy.parent / SETTINGS).exists() else None
 
 
 def _without_peers(plan: Plan, folder: Path) -> list[str]:
-    """What a site refuses in a plan with helpers if it knows no other site; nothing if the policy
-    lies in no site's folder.
-    """
+    """The refusal of a plan with helpers at a site without peers; empty outside a site's folder."""
     from tacit.deployment.site.site_folder import SETTINGS, read_peers, read_site_settings
     from tacit.deployment.site.terms_checks import refuse_without_peers
 
@@ -208,10 +200,9 @@ def _without_peers(plan: Plan, folder: Path) -> list[str]:
 
 
 def check_policy(plan: Plan, policy: Path | None) -> None:
-    """Raise PolicyError if a run of the plan goes beyond the policy; nothing has left by then.
+    """Raise PolicyError, before anything is sent, if the policy does not allow the plan.
 
-    What the plan says is looked at before any data; only if rows would leave are they looked at
-    too.
+    Rows are read only if the plan discloses rows and is allowed otherwise.
     """
     if policy is None:
         return
@@ -221,7 +212,7 @@ def check_policy(plan: Plan, policy: Path | None) -> None:
 
     limits = load_policy(policy)
     unit, asked = (
-        unit_beside(policy),
+        read_unit(policy),
         compute_requirements(plan, allow_code=allows_code(limits, plan)),
     )
     broken = find_refusals(limits, asked) + (find_unit_refusals(unit, asked) if unit else [])
@@ -234,32 +225,35 @@ def check_policy(plan: Plan, policy: Path | None) -> None:
 
 
 def refusal(policy: Path | None, broken: list[str]) -> PolicyError:
-    """Return the refusal that names every way in which a plan goes beyond a policy."""
+    """The error that lists everything a policy refuses in a plan."""
     return PolicyError(
         "\n".join(
-            [f"refused: the plan goes beyond {policy}", *(f"  {sentence}" for sentence in broken)]
+            [
+                f"refused: {policy} does not allow the plan",
+                *(f"  {sentence}" for sentence in broken),
+            ]
         )
     )
 
 
 def _asks(asked: Requirements) -> dict[str, str]:
-    """Return what a plan asks, in words."""
+    """What a plan requires of a site, in words."""
     per_run = (
-        "no epsilon per client that is known before data"
+        "no epsilon per client is known before data is read"
         if asked.epsilon_per_run is None
         else _loss(asked)
     )
     if asked.unbounded:
-        per_run = f"answers without an epsilon per client, and beside them {per_run}"
+        per_run = f"some responses without an epsilon per client; the others: {per_run}"
     facts: dict[str, Any] = {
         "plan": asked.plan_hash,
         "trains": f"{asked.model}, sent by {asked.codec}",
-        "reads": "whatever columns it finds" if asked.columns is None else _reads(asked.columns),
+        "reads": "all columns" if asked.columns is None else _reads(asked.columns),
         "clients": f"each value of {asked.client}" if asked.client else "one per site",
         "disclosures": ", ".join(asked.disclosures),
         "rounds": f"{asked.rounds:,}",
-        "costs": per_run,
-        "rows leave": (
+        "loss": per_run,
+        "discloses": (
             f"k = {asked.k:,}; {', '.join(asked.released)}" if asked.k is not None else ""
         ),
     }
@@ -271,23 +265,21 @@ def _reads(columns: dict[str, tuple[str, ...]]) -> str:
 
 
 def _measures(policy: Policy, asked: Requirements) -> str:
-    """How often models are measured on held-out rows, how this policy answers, and what
-    that costs.
-    """
+    """How often models are evaluated on held-out rows, how the policy responds, and the loss."""
     from tacit.privacy.policy import find_measures_too_costly
 
     often = f"{asked.measures:,} times, on {asked.test_share:.3g} of the rows"
     if policy.measures.counts != "noisy":
         return (
-            f"{often}; answered with"
+            f"{often}; the site sends"
             f" {'exact counts' if policy.measures.counts == 'exact' else 'no counts'}"
         )
     why = find_measures_too_costly(policy, asked)
     if why or asked.epsilon_with_measures is None:
-        return f"{often}; {why or 'what noisy counts cost is not known before data'}"
+        return f"{often}; {why or 'the loss of noisy counts is not known before data is read'}"
     return (
-        f"{often}; with noisy counts the run costs at most epsilon {asked.epsilon_with_measures:g}"
-        " per client"
+        f"{often}; with noisy counts the privacy loss of the run is at most epsilon"
+        f" {asked.epsilon_with_measures:g} per client"
     )
 
 

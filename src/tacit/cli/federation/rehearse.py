@@ -1,6 +1,4 @@
-"""tacit rehearse: a server and several sites on this machine, from nothing to the table, and
-nothing left running.
-"""
+"""tacit rehearse: run a plan between a server and several sites, all on this machine."""
 
 from __future__ import annotations
 
@@ -35,13 +33,13 @@ def rehearse(
     overrides: Overrides = None,
     sites: Annotated[
         int,
-        typer.Option("--sites", min=1, max=len(_NAMES), help="How many sites share the clients."),
+        typer.Option("--sites", min=1, max=len(_NAMES), help="Number of sites."),
     ] = 3,
     compare: Annotated[
         bool,
         typer.Option(
             "--compare",
-            help="Simulate the same run too, with the same noise, and compare the models.",
+            help="Also simulate the run with the same noise, and compare the models.",
         ),
     ] = False,
     folder: Annotated[
@@ -49,7 +47,7 @@ def rehearse(
         typer.Option(
             "--folder",
             metavar="DIR",
-            help="Keep the server and sites there; without it they are removed.",
+            help="Keep the folders of server and sites here; by default they are deleted.",
         ),
     ] = None,
     runs: Runs = RUNS,
@@ -57,12 +55,11 @@ def rehearse(
     quiet: Quiet = False,
     no_report: NoReport = False,
 ) -> None:
-    """Rehearse a plan between real sites on this machine.
+    """Rehearse a deployment: run a plan between separate sites on this machine.
 
-    The clients of a simulation are divided among sites, each with rows,
-    keys, a policy and a ledger of its own and in a process of its own. A
-    server with TLS passes letters between them. Everything is stopped at
-    the end.
+    The clients of the simulation are divided among sites. Each site is a
+    process with its own rows, keys, policy and ledger. A server with TLS
+    passes signed messages between them. All processes stop at the end.
 
     \b
     Examples:
@@ -70,22 +67,20 @@ def rehearse(
       tacit rehearse plan.toml --sites 3 --compare
     """
     from tacit.plan import load
-    from tacit.simulation.rehearsal import rehearsal
+    from tacit.simulation.rehearsal import prepare_rehearsal
 
     loaded = replace(load(plan, overrides), baselines=())
     place = folder or Path(tempfile.mkdtemp(prefix="tacit-rehearsal-"))
 
     def work(observer: Observer) -> Path:
-        ready = rehearsal(loaded, place / "rows", sites)
-        with started(place, ready) as server:
-            return deployed(server, ready, runs, observer, False)
+        ready = prepare_rehearsal(loaded, place / "rows", sites)
+        with start_sites(place, ready) as server:
+            return deploy_between(server, ready, runs, observer, same_noise=False)
 
     try:
         if compare:
-            _tell_compared(
-                *compared(loaded, place, lambda ready: started(place, ready), sites),
-                as_json=as_json,
-            )
+            hashes = compare_models(loaded, place, lambda ready: start_sites(place, ready), sites)
+            _print_comparison(*hashes, as_json=as_json)
         else:
             carry_out(work, as_json=as_json, quiet=quiet, page=not no_report)
     finally:
@@ -93,7 +88,7 @@ def rehearse(
             shutil.rmtree(place, ignore_errors=True)
 
 
-def _tell_compared(simulated: str, deployed: str, *, as_json: bool) -> None:
+def _print_comparison(simulated: str, deployed: str, *, as_json: bool) -> None:
     from tacit.cli.exit_codes import Missed
 
     if as_json:
@@ -106,14 +101,12 @@ def _tell_compared(simulated: str, deployed: str, *, as_json: bool) -> None:
     if simulated != deployed:
         raise Missed("the two models differ")
     if not as_json:
-        tables.line("both models are the same to the bit")
+        tables.line("both models are identical to the bit")
 
 
 @contextlib.contextmanager
-def started(place: Path, ready: Rehearsal) -> Iterator[Path]:
-    """Yield the folder of a running server that a site for each file of rows has joined; all
-    processes end with the block.
-    """
+def start_sites(place: Path, ready: Rehearsal) -> Iterator[Path]:
+    """Start a server and one site per file of rows; yield the server's folder, then stop all."""
     from tacit.cli.federation.server import make_certificates
     from tacit.deployment.transport.server.registry import register
     from tacit.deployment.transport.superlink.process import SuperLinkSettings, start_superlink
@@ -124,18 +117,16 @@ def started(place: Path, ready: Rehearsal) -> Iterator[Path]:
         start_superlink(SuperLinkSettings(server, "127.0.0.1", 0, True)) as where,
         contextlib.ExitStack() as stack,
     ):
-        for folder, public in _made_sites(place, ready, where.address, server):
+        for folder, public in _create_sites(place, ready, where.address, server):
             register(server, folder.name, public)
-            stack.enter_context(_joined(folder))
+            stack.enter_context(_join(folder))
         yield server
 
 
-def _made_sites(
+def _create_sites(
     place: Path, ready: Rehearsal, address: str, server: Path
 ) -> list[tuple[Path, bytes]]:
-    """Make the folders of the sites, each knowing the signing keys of the others; return them with
-    their public keys.
-    """
+    """Create the folders of the sites, with each other's signing keys; also their public keys."""
     from tacit.deployment.site.site_folder import (
         POLICY,
         SiteSettings,
@@ -162,8 +153,8 @@ def _made_sites(
 
 
 @contextlib.contextmanager
-def _joined(folder: Path) -> Iterator[None]:
-    """Run a site in a process of its own, which ends with this one, whatever ends it."""
+def _join(folder: Path) -> Iterator[None]:
+    """Run a site in a separate process, which ends with this one, even if this one is killed."""
     with (folder / "site.log").open("w") as log:
         words = [sys.executable, "-P", "-m", "tacit", "site", "join", str(folder), "--with-parent"]
         process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=log, stderr=log)
@@ -180,10 +171,10 @@ def _joined(folder: Path) -> Iterator[None]:
                 process.wait()
 
 
-def deployed(
-    server: Path, ready: Rehearsal, runs: Path, observer: Observer, same_noise: bool
+def deploy_between(
+    server: Path, ready: Rehearsal, runs: Path, observer: Observer, *, same_noise: bool
 ) -> Path:
-    """Return the folder of a run of the rehearsed plan between the sites of a server."""
+    """Run the rehearsed plan between the sites of a server; the run's folder."""
     from tacit.cli.federation.deploy import Connection
     from tacit.deployment.server import job
     from tacit.deployment.server.messenger import RequestSettings
@@ -204,25 +195,25 @@ def deployed(
 
 
 Servers = Callable[["Rehearsal"], AbstractContextManager[Path]]
-"""Starts a server with sites for a rehearsal, and gives its folder."""
+"""Starts a server with sites for a rehearsal, and yields its folder."""
 
 
-def compared(plan: Plan, place: Path, server_of: Servers, sites: int) -> tuple[str, str]:
-    """Return the hashes of the model of a simulation, and of the same run between sites with the
-    same noise.
-    """
+def compare_models(plan: Plan, place: Path, start: Servers, sites: int) -> tuple[str, str]:
+    """Model hashes of a simulation, and of the same run between sites with the same noise."""
     from tacit import simulation
     from tacit.api import Run
-    from tacit.simulation.rehearsal import rehearsal
+    from tacit.simulation.rehearsal import prepare_rehearsal
 
     simulated = simulation.start(plan, place / "simulated")
-    ready = rehearsal(plan, place / "rows", sites)
-    with server_of(ready) as server:
-        between = deployed(server, ready, place / "deployed", simulation.Silence(), True)
+    ready = prepare_rehearsal(plan, place / "rows", sites)
+    with start(ready) as server:
+        between = deploy_between(
+            server, ready, place / "deployed", simulation.Silence(), same_noise=True
+        )
     return Run(simulated).parameters_sha256, Run(between).parameters_sha256
 
 
-POLICY_OF_A_REHEARSAL = """# A rehearsal on one machine: everything the plan may ask is allowed. A real owner writes another.
+POLICY_OF_A_REHEARSAL = """# A rehearsal on one machine: everything a plan may ask is allowed. Do not use it for real data.
 [allow]
 models = ["*"]
 codecs = ["*"]

@@ -1,4 +1,4 @@
-"""tacit server: the machine in the middle, which sees no rows. Sites are let in by their keys."""
+"""tacit server: start the server, which sees no rows, and admit or revoke sites by their keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ commands = typer.Typer(no_args_is_help=False, invoke_without_command=True, rich_
 Folder = Annotated[
     Path,
     typer.Option(
-        "--folder", metavar="DIR", help="Where the server keeps its keys, state and known sites."
+        "--folder", metavar="DIR", help="The server's folder with its keys, state and known sites."
     ),
 ]
 FOLDER = Path("server")
@@ -27,17 +27,18 @@ def server(
     context: typer.Context,
     folder: Folder = FOLDER,
     host: Annotated[
-        str, typer.Option("--host", help="Where to listen; any other address needs TLS.")
+        str,
+        typer.Option("--host", help="Address to listen on; addresses beyond loopback require TLS."),
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="The port to listen on.")] = 8443,
     plain: Annotated[
-        bool, typer.Option("--plain", help="Without TLS, on this machine's own address only.")
+        bool, typer.Option("--plain", help="Use no TLS; on a loopback address only.")
     ] = False,
 ) -> None:
-    """Start the server that sites join, until it is stopped.
+    """Run the server that sites join, until it is stopped.
 
-    It passes letters between `tacit deploy` and the sites; no row ever
-    reaches it. Certificates that are missing are made (`tacit certs`).
+    It passes signed messages between `tacit deploy` and the sites, and
+    never receives rows. It creates missing certificates (`tacit certs`).
 
     \b
     Examples:
@@ -62,37 +63,37 @@ def server(
 def admit(
     name: Annotated[
         str,
-        typer.Argument(help="What the site is called; its owner chose it in `tacit site init`."),
+        typer.Argument(help="The site's name, as its owner chose it in `tacit site init`."),
     ],
-    key: Annotated[Path, typer.Argument(help="The site's public key, a .pub file its owner sent.")],
+    key: Annotated[Path, typer.Argument(help="The site's public key, a .pub file from its owner.")],
     folder: Folder = FOLDER,
 ) -> None:
-    """Let a site in. The server must be running."""
+    """Admit a site. The server must be running."""
     from tacit.deployment.transport.server.registry import register
 
     if not key.is_file():
         raise PlanError(
-            f"server admit {name} needs the public key that `tacit site init` made, got {key},"
-            " which is no file"
+            f"{key} is not a file; give the public key (.pub) that `tacit site init` made for site"
+            f" {name}"
         )
     register(folder, name, key.read_bytes())
-    tables.line(f"site {name} may join")
+    tables.line(f"site {name} is admitted")
 
 
 @commands.command()
-def dismiss(
+def revoke(
     name: Annotated[str, typer.Argument(help="The site's name.")], folder: Folder = FOLDER
 ) -> None:
-    """Let a site in no longer. The server must be running."""
+    """Revoke the admission of a site. The server must be running."""
     from tacit.deployment.transport.server.registry import unregister
 
     unregister(folder, name)
-    tables.line(f"site {name} may not join any more")
+    tables.line(f"site {name} is revoked")
 
 
 @commands.command()
 def sites(folder: Folder = FOLDER, as_json: AsJson = False) -> None:
-    """List the sites that may join."""
+    """List the admitted sites."""
     from tacit.deployment.transport.server.registry import read_sites
 
     found = read_sites(folder)
@@ -103,7 +104,7 @@ def sites(folder: Folder = FOLDER, as_json: AsJson = False) -> None:
         tables.line(f"{name}  {facts['public_key'][:60]}…")
     if not found:
         tables.line(
-            "no site was let in yet; `tacit server admit NAME KEY.pub` does that", stderr=True
+            "no site is admitted yet; admit one with `tacit server admit NAME KEY.pub`", stderr=True
         )
 
 
@@ -111,14 +112,14 @@ def certs(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The server's folder.")] = FOLDER,
     host: Annotated[
         list[str] | None,
-        typer.Option("--host", help="A name or address sites use; may be repeated."),
+        typer.Option("--host", help="A host name or address of the server; may be repeated."),
     ] = None,
 ) -> None:
-    """Make the server's certificate, valid for 90 days, and its authority if there is none.
+    """Create the server's certificate, valid for 90 days, and its authority if there is none.
 
-    Sites know the server by the authority's certificate, ca.crt, which is
-    public. Private keys are readable by their owner only. Run it again
-    before the 90 days end: sites notice nothing.
+    Sites verify the server by the authority's certificate, ca.crt, which is
+    public. Only their owner can read private keys. Run it again before the
+    90 days end; sites need no change.
 
     \b
     Examples:
@@ -128,11 +129,11 @@ def certs(
 
     make_certificates(folder, host or [])
     make_server_certificate(folder, host or [])
-    tables.line(f"{folder}: certificate made; give {folder / AUTHORITY} to every site")
+    tables.line(f"{folder}: certificate created; give {folder / AUTHORITY} to every site")
 
 
 def make_certificates(folder: Path, hosts: list[str]) -> None:
-    """Make what is missing of a server's authority and certificate."""
+    """Create the server's authority and certificate where they are missing."""
     from tacit.deployment.transport.certificates import (
         AUTHORITY,
         SERVER_CERTIFICATE,

@@ -1,4 +1,4 @@
-"""tacit site: a data owner's machine. It joins a server, obeys its owner's policy, and keeps its
+"""tacit site: a data owner's machine. It joins a server, enforces its owner's policy, and keeps its
 own ledger.
 """
 
@@ -11,105 +11,114 @@ import threading
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.cli import tables
 from tacit.cli.options import AsJson
+from tacit.errors import DataError, PlanError, RunError
 
-commands = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+if TYPE_CHECKING:
+    from tacit.deployment.site.site_folder import SiteSettings
+    from tacit.privacy.policy import Policy
+
+commands = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="Set up a data owner's machine, join a server, and see what was sent and spent.",
+)
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The site's folder.")]
+Source = Annotated[
+    str,
+    typer.Option("--data", help="Your rows: a file, or the name of a data set. They stay there."),
+]
+Server = Annotated[str, typer.Option("--server", metavar="HOST:PORT", help="The server to join.")]
+Name = Annotated[
+    str | None, typer.Option("--name", help="The site's name; by default the folder's name.")
+]
+Authority = Annotated[
+    Path | None,
+    typer.Option(
+        "--ca",
+        metavar="FILE",
+        help="The server's ca.crt; without it the site uses no TLS and joins on this machine only.",
+    ),
+]
+PolicyToCopy = Annotated[
+    Path | None,
+    typer.Option("--policy", metavar="FILE", help="Your policy; by default a restrictive one."),
+]
+ClientColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--client",
+        metavar="COLUMN",
+        help="The column that identifies the person of each row; each person has a budget.",
+    ),
+]
+OneClient = Annotated[
+    bool,
+    typer.Option(
+        "--one-client",
+        help="Instead of --client: all rows belong to one client, with one budget.",
+    ),
+]
+QuasiIdentifiers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--quasi-identifier",
+        metavar="COLUMN",
+        help="A column that could help to identify a person; may be repeated.",
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option("--encoding", metavar="NAME", help="The file's encoding, such as cp1252."),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header", help="Whether the file's first line contains column names."
+    ),
+]
 
 
 @commands.command()
 def init(
     folder: Folder,
-    data: Annotated[
-        str,
-        typer.Option(
-            "--data", help="Your rows: a file, or the name of a data set. They stay there."
-        ),
-    ],
-    server: Annotated[
-        str, typer.Option("--server", metavar="HOST:PORT", help="The server to join.")
-    ],
-    name: Annotated[
-        str | None,
-        typer.Option("--name", help="What your site is called; without it, the folder's name."),
-    ] = None,
-    authority: Annotated[
-        Path | None,
-        typer.Option(
-            "--ca",
-            metavar="FILE",
-            help="The server's ca.crt; without it no TLS, on this machine only.",
-        ),
-    ] = None,
-    policy: Annotated[
-        Path | None,
-        typer.Option("--policy", metavar="FILE", help="Your policy; without it, a careful one."),
-    ] = None,
-    client: Annotated[
-        str | None,
-        typer.Option(
-            "--client",
-            metavar="COLUMN",
-            help="The column that names the person a row is about; each has a budget.",
-        ),
-    ] = None,
-    one_client: Annotated[
-        bool,
-        typer.Option(
-            "--one-client",
-            help="In place of --client: all rows belong to one client, with one budget.",
-        ),
-    ] = False,
-    quasi: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--quasi-identifier",
-            metavar="COLUMN",
-            help="A column that could help to point at a person; may be repeated.",
-        ),
-    ] = None,
-    encoding: Annotated[
-        str | None,
-        typer.Option("--encoding", metavar="NAME", help="The file's encoding, such as cp1252."),
-    ] = None,
-    header: Annotated[
-        bool | None,
-        typer.Option("--header/--no-header", help="Whether its first line holds names."),
-    ] = None,
+    data: Source,
+    server: Server,
+    name: Name = None,
+    authority: Authority = None,
+    policy: PolicyToCopy = None,
+    client: ClientColumn = None,
+    one_client: OneClient = False,
+    quasi: QuasiIdentifiers = None,
+    encoding: Encoding = None,
+    header: Header = None,
 ) -> None:
-    """Make a site: its folder, its keys, and a policy to edit.
+    """Set up a site: its folder, its keys, and a policy to edit.
 
-    Nothing is sent. Give the .pub file to whoever runs the server, read
-    policy.toml, and join with `tacit site join`. Every budget is kept per
-    value of the client column; a plan that names another is refused.
+    Nothing is sent. Give the .pub file to the operator of the server, read
+    policy.toml, and join with `tacit site join`. Each value of the client
+    column has its own budget; a plan with another client column is refused.
 
     \b
     Examples:
-      tacit site init hospital-a --data patients.csv --client patient --server
-      tacit.example.org:8443 --ca ca.crt
-      tacit site init phone --data notes.csv --one-client --server tacit.example.org:8443 --ca
-      ca.crt
+      tacit site init hospital-a --data patients.csv --client patient \\
+        --server tacit.example.org:8443 --ca ca.crt
+      tacit site init phone --data notes.csv --one-client \\
+        --server tacit.example.org:8443 --ca ca.crt
     """
     from tacit.deployment.site.site_folder import KEY, POLICY, SiteSettings, create_site
-    from tacit.errors import DataError, PlanError
-    from tacit.privacy.policy.starter import render_policy
 
-    source = Path(data)
-    if not source.exists() and source.suffix:
-        raise DataError(
-            f"site init(data={data!r}) needs a file that exists, or the name of a data set; check"
-            " the path"
-        )
+    source = _check_source(data)
     if bool(client) == one_client:
         raise PlanError(
-            "site init: say whose privacy is protected: --client COLUMN, the column that names the"
-            " person a row is about, or --one-client if all rows belong to one client"
+            "tacit site init takes either --client COLUMN, the column that identifies the person of"
+            " each row, or --one-client if all rows belong to one client; give exactly one of them"
         )
     settings = SiteSettings(
         name=name or folder.name,
@@ -125,30 +134,47 @@ def init(
     create_site(folder, settings)
     if authority:
         shutil.copyfile(authority, folder / "ca.crt")
-    text = policy.read_text(encoding="utf-8") if policy else render_policy(POLICY, None)
-    (folder / POLICY).write_text(text, encoding="utf-8")
-    tables.line(f"{folder}: a site called {settings.name}")
+    _write_policy(folder / POLICY, policy)
+    tables.line(f"{folder}: a site with the name {settings.name}")
     tables.line(
-        f"  1. give {folder / (KEY + '.pub')} to whoever runs the server: tacit server admit"
-        f" {settings.name} {KEY}.pub"
+        f"  1. give {folder / (KEY + '.pub')} to the operator of the server, who runs: tacit server"
+        f" admit {settings.name} {KEY}.pub"
     )
     tables.line(
-        f"  2. read and edit {folder / POLICY}: it says what may leave, and how much privacy may be"
-        " spent"
+        f"  2. read and edit {folder / POLICY}: it says what may leave, and how much privacy budget"
+        " may be spent"
     )
-    tables.line(f"  3. tacit site join {folder}")
+    tables.line(f"  3. run: tacit site join {folder}")
+
+
+def _check_source(data: str) -> Path:
+    source = Path(data)
+    if not source.exists() and source.suffix:
+        raise DataError(
+            f"--data {data}: no such file; check the path, or give the name of a data set"
+        )
+    return source
+
+
+def _write_policy(target: Path, policy: Path | None) -> None:
+    """Copy the owner's policy, or write a restrictive one."""
+    from tacit.privacy.policy.starter import render_policy
+
+    text = policy.read_text(encoding="utf-8") if policy else render_policy(target.name, None)
+    target.write_text(text, encoding="utf-8")
 
 
 @commands.command()
 def join(
     folder: Folder,
     with_parent: Annotated[
-        bool, typer.Option("--with-parent", hidden=True, help="End when standard input is closed.")
+        bool, typer.Option("--with-parent", hidden=True, help="Stop when standard input is closed.")
     ] = False,
 ) -> None:
-    """Join the server and answer what the policy allows, until stopped.
+    """Join the server and respond to requests that the policy allows, until stopped.
 
-    What is refused is told here in full, and to the server in one word.
+    The reason of a refusal is printed here in full; the server receives only
+    the line of the policy.
 
     \b
     Examples:
@@ -166,15 +192,14 @@ def join(
     from tacit.deployment.transport.flower_messages import MAX_MESSAGE_BYTES
     from tacit.deployment.transport.site.node import Node
     from tacit.deployment.transport.superlink.process import end_with_parent
-    from tacit.errors import RunError
 
     settings, stop = read_site_settings(folder), threading.Event()
 
-    def tell(sentence: str) -> None:
+    def report(sentence: str) -> None:
         tables.line(f"{settings.name}: {sentence}", stderr=True)
 
-    check_ready(folder, tell)
-    site = OwnerSite(load_owner(folder, tell))
+    check_ready(folder, report)
+    site = OwnerSite(load_owner(folder, report))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     if with_parent:
@@ -188,8 +213,8 @@ def join(
     )
     if find_joined_process(folder) is not None:
         raise RunError(
-            f"{folder}: another process already acts for this site; `tacit site leave {folder}`"
-            " stops it"
+            f"{folder}: another process has already joined for this site; stop it with"
+            f" `tacit site leave {folder}`"
         )
     (folder / JOINED).write_text(str(os.getpid()))
     try:
@@ -202,20 +227,19 @@ def join(
 
 @commands.command()
 def leave(folder: Folder) -> None:
-    """Stop the process that joined; what was paid stays in the ledger."""
+    """Stop the process of `tacit site join`. Charges stay in the ledger."""
     from tacit.deployment.site.site_folder import find_joined_process
-    from tacit.errors import RunError
 
     number = find_joined_process(folder)
     if number is None:
-        raise RunError(f"{folder}: no process of this site is running")
+        raise RunError(f"{folder}: no process of this site is running; nothing to stop")
     os.kill(number, signal.SIGTERM)
     for _ in range(100):
         if find_joined_process(folder) is None:
             tables.line(f"{folder}: left")
             return
         time.sleep(0.1)
-    raise RunError(f"{folder}: process {number} still runs; it may be at work, try again")
+    raise RunError(f"{folder}: process {number} is still running, possibly in training; try again")
 
 
 @commands.command()
@@ -225,10 +249,10 @@ def forget(
         str, typer.Argument(metavar="RUN", help="A run that `tacit site status` lists as open.")
     ],
 ) -> None:
-    """End a run at your site, if the server never did.
+    """End a run at your site that the server has not ended.
 
-    The site answers nothing more for it, and deletes the key of its noise.
-    What was charged stays in the ledger, and the run cannot be taken up.
+    The site sends no more responses for the run and deletes its noise key.
+    Charges stay in the ledger, and the run cannot be resumed.
 
     \b
     Examples:
@@ -243,27 +267,37 @@ def forget(
 
 @commands.command()
 def status(folder: Folder, as_json: AsJson = False) -> None:
-    """Say who the site is, whether it has joined, what its policy allows, what was spent, and which
-    runs are open.
-    """
+    """Show a site's identity, connection, policy, spent privacy budget and open runs."""
     from tacit.deployment.site.participation import list_ended_runs, list_open_runs
-    from tacit.deployment.site.site_folder import (
-        LEDGER,
-        find_joined_process,
-        load_owner,
-        load_signing_key,
-        read_policy,
-        read_site_settings,
-    )
-    from tacit.privacy.policy import SiteLedger
+    from tacit.deployment.site.site_folder import load_owner, read_policy, read_site_settings
 
-    settings, policy = read_site_settings(folder), read_policy(folder)
-    facts: dict[str, object] = {
+    policy = read_policy(folder)
+    facts = _describe_site(folder, read_site_settings(folder), policy)
+    spending, statistics, disclosed = _read_ledger(folder, policy)
+    facts |= spending
+    owner = load_owner(folder)
+    facts |= {"open_runs": list_open_runs(owner), "records_of_ended_runs": list_ended_runs(owner)}
+    if as_json:
+        tables.print_json({**facts, "told": statistics, "disclosed": disclosed})
+        return
+    for key, value in facts.items():
+        nothing = key in ("policy", "client") and value is None
+        tables.line(f"{key.replace('_', ' ')}: {'none: nothing is allowed' if nothing else value}")
+    for sentence in (*map(_describe_statistics, statistics), *map(_describe_disclosed, disclosed)):
+        tables.line(sentence)
+
+
+def _describe_site(
+    folder: Path, settings: SiteSettings, policy: Policy | None
+) -> dict[str, object]:
+    from tacit.deployment.site.site_folder import find_joined_process, load_signing_key
+
+    return {
         "name": settings.name,
         "data": settings.data,
         "server": settings.server,
         "client": (
-            settings.client or ("all rows are of one client" if settings.one_client else None)
+            settings.client or ("all rows belong to one client" if settings.one_client else None)
         ),
         "quasi_identifiers": list(settings.quasi_identifiers),
         "joined": find_joined_process(folder) is not None,
@@ -274,34 +308,34 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
         ),
         "epsilon_per_run": None if policy is None else policy.limits.max_epsilon_per_run,
         "max_epsilon_lifetime": None if policy is None else policy.limits.max_epsilon_lifetime,
-        "load_signing_key": load_signing_key(folder).public_key().public_bytes_raw().hex(),
+        "signing_key": load_signing_key(folder).public_key().public_bytes_raw().hex(),
         "peers": sorted(settings.peers or {}),
     }
-    told, gone = list[dict[str, Any]](), list[dict[str, Any]]()
-    if policy is not None and (folder / LEDGER).exists():
-        with closing(
-            SiteLedger(folder / LEDGER, limits=policy.limits, delta=policy.limits.delta)
-        ) as book:
-            spent = [one.life.micro / 1e6 for one in book.totals()]
-            told, gone = book.said("told"), book.said("disclosed")
-        facts |= {
-            "clients_charged": len(spent),
-            "largest_epsilon_spent_for_life": max(spent, default=0.0),
-        }
-    owner = load_owner(folder)
-    facts |= {"open_runs": list_open_runs(owner), "records_of_ended_runs": list_ended_runs(owner)}
-    if as_json:
-        tables.print_json({**facts, "told": told, "disclosed": gone})
-        return
-    for key, value in facts.items():
-        nothing = key in ("policy", "client") and value is None
-        tables.line(f"{key.replace('_', ' ')}: {'none: nothing is allowed' if nothing else value}")
-    for sentence in (*map(_told, told), *map(_disclosed, gone)):
-        tables.line(sentence)
 
 
-def _told(entry: dict[str, Any]) -> str:
-    """Return what a run was told of the rows, value by value."""
+Entries = list[dict[str, Any]]
+
+
+def _read_ledger(folder: Path, policy: Policy | None) -> tuple[dict[str, object], Entries, Entries]:
+    """Spending of the site's clients, statistics that runs received, and disclosed rows."""
+    from tacit.deployment.site.site_folder import LEDGER
+    from tacit.privacy.policy import SiteLedger
+
+    if policy is None or not (folder / LEDGER).exists():
+        return {}, [], []
+    ledger = SiteLedger(folder / LEDGER, limits=policy.limits, delta=policy.limits.delta)
+    with closing(ledger) as book:
+        spent = [one.life.micro / 1e6 for one in book.totals()]
+        statistics, disclosed = book.said("told"), book.said("disclosed")
+    spending: dict[str, object] = {
+        "clients_charged": len(spent),
+        "largest_epsilon_spent_for_life": max(spent, default=0.0),
+    }
+    return spending, statistics, disclosed
+
+
+def _describe_statistics(entry: dict[str, Any]) -> str:
+    """The statistics of the rows that a run received, value by value."""
     told, seen = entry["told"], entry["told"]["seen"]
     parts = [
         f"{told['clients']:,} clients, {told['rows']:,} training rows, {told['test_rows']:,} test"
@@ -314,13 +348,13 @@ def _told(entry: dict[str, Any]) -> str:
     parts += [
         f"range of {name}: {low:g} to {high:g}" for name, (low, high) in seen["ranges"].items()
     ]
-    return f"told in run {entry['run']}: {'; '.join(parts)}"
+    return f"statistics sent in run {entry['run']}: {'; '.join(parts)}"
 
 
-def _disclosed(entry: dict[str, Any]) -> str:
-    """Return which rows a run was handed."""
+def _describe_disclosed(entry: dict[str, Any]) -> str:
+    """The rows that a run received."""
     return (
-        f"rows handed over in run {entry['run']}: {entry['rows']:,} of {entry['of_rows']:,} in full"
-        f" ({', '.join(entry['columns'])}); over all runs {entry['rows_of_all_runs']:,} rows, of"
-        f" which those of at least {entry['fewest_clients_alike']:,} clients cannot be told apart"
+        f"rows disclosed in run {entry['run']}: {entry['rows']:,} of {entry['of_rows']:,} in full"
+        f" ({', '.join(entry['columns'])}); in all runs {entry['rows_of_all_runs']:,} rows, in"
+        f" equivalence classes of at least {entry['fewest_clients_alike']:,} clients"
     )

@@ -1,4 +1,4 @@
-"""tacit advise: which clip to choose, and whether there are clients enough."""
+"""tacit advise: which clip to choose, and whether there are enough clients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Target = Annotated[
     float,
     typer.Option(
-        "--target", metavar="X", help="Wanted error per weight, as a multiple of the signal."
+        "--target", metavar="X", help="Desired error per weight, as a multiple of the signal."
     ),
 ]
 
@@ -24,12 +24,12 @@ Target = Annotated[
 def advise(
     plan: PlanFile, overrides: Overrides = None, target: Target = 1.0, as_json: AsJson = False
 ) -> None:
-    """Say whether there are clients enough for the codec's noise; for rr, also suggest codec.clip.
+    """Check whether there are enough clients for the codec's noise; for rr, suggest codec.clip.
 
-    Looks at the updates of up to 24 clients in the first round, simulated
-    without protection: what clipping cuts off their mean, and what noise adds.
-    For rr it compares every clip, predicted beside measured. Does not look at
-    later rounds, accuracy, rates, rounds or buckets: `tacit tune` does.
+    It simulates the updates of up to 24 clients in the first round, without
+    protection, and computes two errors of their mean: from clipping and from
+    noise. For rr it compares the predicted and the measured error of every
+    clip. `tacit tune` covers later rounds, accuracy, learning rates and buckets.
     Use public or simulated data: looking at real clients' updates is a release.
 
     \b
@@ -52,8 +52,8 @@ def advise(
     else:
         _print_outlook(found)
     tables.say(
-        "Looked at: the first round's updates of some clients. Not looked at: later rounds,"
-        " accuracy, rates, rounds, buckets (`tacit tune` does)."
+        "Based on the first-round updates of some clients. `tacit tune` covers later rounds,"
+        " accuracy, learning rates, number of rounds and buckets."
     )
 
 
@@ -63,9 +63,9 @@ def _print_outlook(found: Outlook) -> None:
         f" {found.parameters:,} weights"
     )
     shown = [f"{value:.2e}" for value in (found.signal, found.cut_error, found.noise_error)]
-    tables.table(("signal", "cut off", "noise"), [shown])
+    tables.table(("signal", "clipping error", "noise"), [shown])
     tables.say(
-        f"Noise of at most {found.target:g} times the signal in one round needs"
+        f"Noise of at most {found.target:g} times the signal in one round requires"
         f" {found.clients_needed:,} clients."
     )
 
@@ -85,13 +85,13 @@ def _print(advice: Advice) -> None:
         f"Error per weight of the mean update, {advice.clients:,} clients (signal"
         f" {advice.signal:.2e})"
     )
-    tables.table(("clip", "clipped", "cut off", "noise", "both", ""), rows, prose=(5,))
+    tables.table(("clip", "clipped", "clipping error", "noise", "total", ""), rows, prose=(5,))
     tables.say(f"Suggested: codec.clip = {advice.best.clip:.1e}")
     tables.say(
-        f"With the plan's clip the error is predicted {advice.planned.error:.2e} "
-        f"and measured {advice.measured_error:.2e} per weight."
+        f"With the plan's clip the predicted error is {advice.planned.error:.2e} per weight,"
+        f" the measured error {advice.measured_error:.2e}."
     )
     tables.say(
-        f"Noise of at most {advice.target:g} times the signal needs {advice.clients_needed:,}"
+        f"Noise of at most {advice.target:g} times the signal requires {advice.clients_needed:,}"
         f" clients in one round, or {advice.rounds_needed:,} rounds of {advice.clients:,} clients."
     )

@@ -1,4 +1,4 @@
-"""tacit check: whether a plan can run, and what it would promise."""
+"""tacit check: whether a plan can run, and its privacy guarantee."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from tacit.cli.options import AsJson, Overrides, PlanFile
 if TYPE_CHECKING:
     from tacit.plan import Corrupt, Filter, Plan, SecureAggregation
 
-NoData = Annotated[bool, typer.Option("--no-data", help="Read no rows: check the plan alone.")]
+NoData = Annotated[bool, typer.Option("--no-data", help="Check the plan only; read no rows.")]
 
 
 def check(
     plan: PlanFile, overrides: Overrides = None, no_data: NoData = False, as_json: AsJson = False
 ) -> None:
-    """Say whether a plan can run, and what it would promise.
+    """Check whether a plan can run, and state its privacy guarantee.
 
-    If the rows are in a file on this machine, they are read to count the
-    clients there can be; nothing is trained, and nothing is downloaded.
-    A plan that cannot run gets one message that lists all that is wrong,
-    and exit code 2.
+    If the rows are in a file on this machine, they are read to count
+    clients. Nothing is trained or downloaded. If the plan cannot run, one
+    message lists all problems, and the exit code is 2.
 
     \b
     Examples:
@@ -45,23 +44,21 @@ def check(
 
 
 def _read_rows(plan: Plan, *, no_data: bool) -> dict[str, str]:
-    """What the plan's file holds, and whether its clients are too few; raise DataError if a run
-    could not begin on it.
-    """
+    """Describe the plan's file, with a warning if clients are few; DataError if no run can start."""
     from tacit.simulation.advice.client_count import is_at_hand, require_room
     from tacit.simulation.advice.enough_people import describe_few_people
 
     if no_data:
         return {"rows": "not read (--no-data)"}
     if not is_at_hand(plan):
-        return {"rows": "not read: no file of that name is here"}
+        return {"rows": "not read: the file is not on this machine"}
     counted = require_room(plan)
     few = describe_few_people(plan, counted)
     return {"rows": counted.table.source, **({"warning": few} if few else {})}
 
 
 def outline(plan: Plan) -> dict[str, str]:
-    """Return what a plan would do, room by room, and what it would promise."""
+    """Describe what a plan would do, table by table, and its privacy guarantee."""
     from tacit.plan import dump
     from tacit.privacy.statement.prose_rows import (
         describe_made_up_owners,
@@ -71,7 +68,7 @@ def outline(plan: Plan) -> dict[str, str]:
     from tacit.report.pages.cards import list_method_facts
 
     data, server = plan.data, plan.server
-    clients = "each owner a client" if data.partition == "client" else f"{data.clients:,} clients"
+    clients = "one client per owner" if data.partition == "client" else f"{data.clients:,} clients"
     facts: dict[str, Any] = dict(list_method_facts(dump(plan)))
     owners = describe_made_up_owners(
         dump(plan), promises=plan.codec.name not in ("plain", "hashcomb")
@@ -84,26 +81,26 @@ def outline(plan: Plan) -> dict[str, str]:
         "codec": facts["Codec"],
         "server": f"{server.rounds} rounds, {facts['Server']}",
         "baselines": ", ".join(plan.baselines) or "none",
-        **({"sum": _secure(plan.secure_aggregation)} if plan.secure_aggregation else {}),
+        **({"sum": _describe_helpers(plan.secure_aggregation)} if plan.secure_aggregation else {}),
         **({"disclosed": describe_planned_disclosure(plan.data.share)} if plan.data.share else {}),
         **({"public": describe_planned_public(plan.public)} if plan.public else {}),
-        **({"corrupted": _experiment(plan.corrupt)} if plan.corrupt else {}),
-        **({"filter": _votes(plan, plan.filter)} if plan.filter else {}),
-        "privacy": _promise(plan),
+        **({"corrupted": _describe_corruption(plan.corrupt)} if plan.corrupt else {}),
+        **({"filter": _describe_votes(plan, plan.filter)} if plan.filter else {}),
+        "privacy": _describe_privacy(plan),
     }
 
 
-def _secure(settings: SecureAggregation) -> str:
-    """Return who adds up, and under which condition nobody sees a single update."""
+def _describe_helpers(settings: SecureAggregation) -> str:
+    """Which parties compute the sum, and when no party sees a single update."""
     helpers = "a helper" if settings.helpers == 1 else f"{settings.helpers} helpers"
     all_helpers = "its helper" if settings.helpers == 1 else "all its helpers"
     return (
-        f"server and {helpers} add up together, for at least {settings.min_clients:,} clients;"
-        f" nobody sees a single update unless the server and {all_helpers} work together"
+        f"secure aggregation by the server and {helpers}, over at least {settings.min_clients:,}"
+        f" clients; no party sees a single update unless the server and {all_helpers} collude"
     )
 
 
-def _experiment(corrupt: Corrupt) -> str:
+def _describe_corruption(corrupt: Corrupt) -> str:
     when = f" from round {corrupt.from_round} on" if corrupt.from_round > 1 else ""
     return (
         f"{100 * corrupt.clients:g} % of the clients are corrupted on purpose{when}"
@@ -111,8 +108,8 @@ def _experiment(corrupt: Corrupt) -> str:
     )
 
 
-def _votes(plan: Plan, settings: Filter) -> str:
-    """Return what a round's last layers and votes would cost, each by itself."""
+def _describe_votes(plan: Plan, settings: Filter) -> str:
+    """Privacy loss of a round's last layers and of its votes, separately."""
     from tacit.privacy.statement.parts import state_planned_parts
     from tacit.protocol.round_claims import list_filter_claims
 
@@ -125,7 +122,7 @@ def _votes(plan: Plan, settings: Filter) -> str:
     )
 
 
-def _promise(plan: Plan) -> str:
+def _describe_privacy(plan: Plan) -> str:
     from tacit import codecs
     from tacit.plan import OwnCodec
     from tacit.privacy.statement import prose, prose_rows
@@ -140,8 +137,8 @@ def _promise(plan: Plan) -> str:
         return prose.ONLY_HEADS
     if isinstance(plan.codec, OwnCodec):
         return (
-            "not known: the plan names a codec of its own, and `tacit check` runs no code that a"
-            " plan names; a run checks its settings before it reads data, and states its privacy"
+            "not known: the plan names a user-defined codec, and `tacit check` runs no code named"
+            " by a plan; a run checks its settings before it reads data and states its privacy"
         )
     extent = codecs.Extent.of(plan, plan.data.clients)
     made = codecs.build(plan.codec, extent)

@@ -1,6 +1,4 @@
-"""tacit disclose: what a plan would let leave, shown to the person whose rows they are, before
-anything leaves.
-"""
+"""tacit disclose: preview what a plan would send, for the owner of the rows."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli import tables
-from tacit.cli.federation.policy import refusal, unit_beside
+from tacit.cli.federation.policy import read_unit, refusal
 from tacit.cli.options import AsJson, Overrides, PlanFile, PolicyFile
 from tacit.errors import PlanError
 
@@ -21,14 +19,14 @@ if TYPE_CHECKING:
 
 WithRows = Annotated[
     bool,
-    typer.Option("--rows", help="Also write the very rows that would leave, beside the picture."),
+    typer.Option("--rows", help="Also write the rows that would be disclosed, next to the page."),
 ]
 Page = Annotated[
     Path | None,
     typer.Option(
         "--page",
         metavar="FILE",
-        help="Where to draw the picture of rows that leave; disclosure.html if none is named.",
+        help="Where to write the page about disclosed rows; disclosure.html by default.",
         show_default=False,
     ),
 ]
@@ -43,12 +41,11 @@ def disclose(
     page: Page = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a plan would let leave, before anything leaves.
+    """Preview what a plan would send. Nothing is sent.
 
-    One real message is made as a client would make it, and shown field by
-    field. A plan with [data.share] also hands over rows: which ones, and what
-    they give away, is drawn on a page; --rows writes the rows themselves.
-    Nothing is sent.
+    It builds one real message as a client would and shows it field by field.
+    If the plan has [data.share], it also writes a page about the rows that
+    would be disclosed and what they reveal; --rows writes the rows themselves.
 
     \b
     Examples:
@@ -65,12 +62,12 @@ def disclose(
     limits = load_policy(policy) if policy else None
     if loaded.data.share is None:
         _refuse_row_options(page, rows)
-        _without_rows(loaded, policy, as_json=as_json)
+        _show_message(loaded, policy, as_json=as_json)
         return
     ahead = preview(loaded)
     broken = list[str]()
     if limits and policy:
-        unit, asked = unit_beside(policy), compute_requirements(loaded)
+        unit, asked = read_unit(policy), compute_requirements(loaded)
         broken = [
             *find_refusals(limits, asked),
             *(find_unit_refusals(unit, asked) if unit else ()),
@@ -92,18 +89,18 @@ def disclose(
 
 
 def _refuse_row_options(page: Path | None, rows: bool) -> None:
-    """Raise PlanError for options that would write nothing, since no row leaves under the plan."""
+    """Raise PlanError for options that apply to disclosed rows only."""
     asked = [name for name, given in (("--page", page is not None), ("--rows", rows)) if given]
     if asked:
         raise PlanError(
-            f"{' and '.join(asked)}: the plan has no [data.share], so no row leaves and there is"
-            " nothing to draw or write; `tacit disclose` without"
-            f" {'them' if len(asked) > 1 else 'it'} shows the message that leaves"
+            f"{' and '.join(asked)}: the plan has no [data.share], so it discloses no rows;"
+            f" `tacit disclose` without {'them' if len(asked) > 1 else 'it'} shows the message that"
+            " a client sends"
         )
 
 
-def _without_rows(plan: Plan, policy: Path | None, *, as_json: bool) -> None:
-    """Show what leaves under a plan that hands over no rows."""
+def _show_message(plan: Plan, policy: Path | None, *, as_json: bool) -> None:
+    """Show the message of a plan that discloses no rows."""
     from dataclasses import asdict
 
     from tacit.cli.federation.policy import check_policy
@@ -117,7 +114,7 @@ def _without_rows(plan: Plan, policy: Path | None, *, as_json: bool) -> None:
         tables.print_json({"rows": 0, "privacy": promise, "message": asdict(found)})
         return
     tables.say(f"{promise}.")
-    tables.say("No row leaves a client. In each round a client that is asked sends one message:")
+    tables.say("No row leaves a client. In each round, each sampled client sends one message:")
     fields = [(name, str(value)) for name, value in found.fields.items()]
     fields.append(("head", f"{found.head_bytes:,} bytes: the fields above"))
     fields.append(("payload", f"{found.payload_bytes:,} bytes: {found.first_bytes} …"))
@@ -127,8 +124,8 @@ def _without_rows(plan: Plan, policy: Path | None, *, as_json: bool) -> None:
         " parameters."
     )
     tables.say(f"The model reads {found.reads}.")
-    for told in group_names(found.in_the_clear):
-        tables.say(f"Left once before, in the clear: {told}.")
+    for names in group_names(found.in_the_clear):
+        tables.say(f"Sent once before round one, in the clear: {names}.")
 
 
 def _write(ahead: Preview, page: Path, *, with_rows: bool, broken: list[str]) -> dict[str, str]:
@@ -145,13 +142,13 @@ def _write(ahead: Preview, page: Path, *, with_rows: bool, broken: list[str]) ->
             ahead.offer.released().write_parquet(rows)
     except OSError as error:
         raise PlanError(
-            f"--page {page}: cannot be written ({error.strerror}); choose another place"
+            f"--page {page} cannot be written ({error.strerror}); choose another path"
         ) from None
     return {"page": str(page), **({"rows": str(rows)} if with_rows else {})}
 
 
 def _each_once(found: Findings) -> list[ClassSummary]:
-    """Return the largest classes, then the smallest, none twice."""
+    """The largest equivalence classes, then the smallest, each once."""
     smallest = [look for look in found.smallest[::-1] if look not in found.largest]
     return [*found.largest, *smallest]
 
@@ -172,7 +169,7 @@ def _print(ahead: Preview, files: dict[str, str]) -> None:
     found = ahead.findings
     tables.say(ledger.describe_disclosure(ahead.facts))
     tables.table(
-        ("client", "rows", "leave", "load saved", "bytes"),
+        ("client", "rows", "disclosed", "share", "bytes"),
         [
             (
                 str(client),
@@ -198,9 +195,10 @@ def _print(ahead: Preview, files: dict[str, str]) -> None:
             prose=range(len(found.key) + 2),
         )
         tables.say(
-            f"{found.classes:,} classes would leave, {found.single_label_classes:,} of them with"
-            f" one label only. {_mixed('leave', found.labels_disclosed)}."
-            f" {_mixed('stay', found.labels_kept)}."
+            f"{found.classes:,} equivalence classes would be disclosed,"
+            f" {found.single_label_classes:,} of them with a single label."
+            f" {_describe_labels('disclosed', found.labels_disclosed)}."
+            f" {_describe_labels('kept', found.labels_kept)}."
         )
     for what, path in files.items():
         tables.line(f"{what + ':':6}{path}")
@@ -211,9 +209,9 @@ def _cells(look: ClassSummary) -> tuple[str, ...]:
     return (*(str(value) for value in look.values.values()), f"{look.rows:,}", labels)
 
 
-def _mixed(what: str, labels: dict[str, int]) -> str:
+def _describe_labels(rows: str, labels: dict[str, int]) -> str:
     total = max(1, sum(labels.values()))
     shares = ", ".join(
         f"{name} {100 * count / total:.1f} %" for name, count in list(labels.items())[:6]
     )
-    return f"Of the rows that {what}: {shares}"
+    return f"Labels of {rows} rows: {shares}"

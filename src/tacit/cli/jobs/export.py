@@ -1,4 +1,4 @@
-"""tacit export: a run's model in the formats of others."""
+"""tacit export: write a run's model in another format."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ Out = Annotated[
     typer.Option(
         "--out",
         metavar="DIR",
-        help="A new folder; RUN-FORMAT if none is named.",
+        help="A new folder; RUN-FORMAT by default.",
         show_default=False,
     ),
 ]
-TriedOn = Annotated[
+ComparisonRows = Annotated[
     str | None,
     typer.Option(
         "--rows",
         metavar="FILE",
-        help="Try it on these rows instead of made-up ones.",
+        help="Compare predictions on these rows instead of synthetic ones.",
         show_default=False,
     ),
 ]
@@ -44,17 +44,17 @@ def export(
     run: RunName,
     to: To,
     out: Out = None,
-    rows: TriedOn = None,
+    rows: ComparisonRows = None,
     runs: Runs = RUNS,
     as_json: AsJson = False,
     allow_code: AllowCode = False,
 ) -> None:
-    """Write a run's model in another format, with its features inside, and a card that says what
-    was promised.
+    """Export a run's model with its feature extraction and a model card.
 
     RUN is a name that `tacit runs` lists, or a folder.
-    The export is tried beside the run's own model, on 1,000 made-up rows or on
-    your own, and the largest difference of a probability is printed.
+    The model card states the privacy guarantee. The export is compared with
+    the run's own model on 1,000 synthetic rows or on yours, and the largest
+    difference between their probabilities is printed.
 
     \b
     Examples:
@@ -75,10 +75,10 @@ def export(
             }
         )
         return
-    whose = "" if rows else " made-up"
+    kind = "" if rows else " synthetic"
     tables.say(
-        f"largest difference of a probability to the run's, on {done.rows:,}{whose} rows:"
-        f" {done.difference:.1e}"
+        f"largest difference from the probabilities of the run's model, on {done.rows:,}{kind}"
+        f" rows: {done.difference:.1e}"
     )
     for path in sorted(done.folder.iterdir()):
         tables.line(str(path))

@@ -1,4 +1,4 @@
-"""tacit init: a plan to start from, for the example or for a table of one's own."""
+"""tacit init: write a plan, for the example or for a user's own table."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ Tables = Annotated[
         "--from",
         metavar="TABLE",
         help=(
-            "A table of your own: .csv .tsv .txt .data .json .jsonl .xlsx .parquet .arrow, or .gz"
-            " .zst of these"
+            "Your own table: .csv .tsv .txt .data .json .jsonl .xlsx .parquet .arrow, also"
+            " compressed (.gz, .zst)."
         ),
         show_default=False,
     ),
@@ -43,7 +43,7 @@ Client = Annotated[
     typer.Option(
         "--client",
         metavar="COLUMN",
-        help="With --from: the column that says who owns a row.",
+        help="With --from: the column that identifies the client (person) of each row.",
         show_default=False,
     ),
 ]
@@ -64,7 +64,7 @@ Epsilon = Annotated[
         min=1e-3,
         max=50,
         show_default=False,
-        help="With --from: the privacy loss per client and run; else 8.",
+        help="With --from: epsilon per client and run; 8 by default.",
     ),
 ]
 TestRows = Annotated[
@@ -83,7 +83,7 @@ OneBit = Annotated[
         metavar="CLIENTS",
         min=2,
         show_default=False,
-        help="With --from: one randomised bit per weight, on so many clients; for dozens or hundreds of them.",
+        help="With --from: one randomised bit per weight, for this number of clients; suits dozens or hundreds.",
     ),
 ]
 Encoding = Annotated[
@@ -99,11 +99,11 @@ Header = Annotated[
     bool | None,
     typer.Option(
         "--header/--no-header",
-        help="With --from: whether the first line holds names.",
+        help="With --from: whether the first line contains column names.",
         show_default=False,
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 
 
 def init(
@@ -119,11 +119,11 @@ def init(
     header: Header = None,
     force: Force = False,
 ) -> None:
-    """Write a plan with comments, for the 20 Newsgroups example or for a table of your own.
+    """Write a commented plan, for the 20 Newsgroups example or for your own table.
 
-    With --from, the table is read, the role of each column is guessed, and
-    the guesses are printed with their reasons. Personal data is left out.
-    Change roles in the file, or say them with --label, --client and --text.
+    With --from, Tacit reads the table, guesses the role of each column and
+    prints each guess with a reason. Columns with personal data are left out.
+    To change a role, edit the file or use --label, --client and --text.
 
     \b
     Examples:
@@ -138,18 +138,16 @@ def init(
     from tacit.plan.presets.starter import EXAMPLE
 
     if file != _STDOUT and file.exists() and not force:
-        raise PlanError(
-            f"{file}: is there already; choose another name or overwrite it with --force"
-        )
+        raise PlanError(f"{file} already exists; choose another name or overwrite it with --force")
     if len(table or ()) > 1:
         raise PlanError(
-            "--from: takes one table; join the tables first. Test rows may be in a file of their"
-            " own: --test TABLE"
+            "--from takes one table; join the tables first. Test rows may be in a separate file:"
+            " --test TABLE"
         )
     if epsilon is not None and one_bit is not None:
         raise PlanError(
-            "--epsilon: has no meaning with --one-bit, whose epsilon is per bit; leave one of the"
-            " two out"
+            "--epsilon cannot be combined with --one-bit, whose epsilon is per bit; remove one of"
+            " them"
         )
     asked = StarterRequest(
         label=label,
@@ -162,21 +160,22 @@ def init(
         test_source=str(test) if test else None,
     )
     if not table and asked != StarterRequest():
-        options = {
-            "--label": label,
-            "--client": client,
-            "--text": text,
-            "--epsilon": epsilon,
-            "--test": test,
-            "--one-bit": one_bit,
-        }
-        given = [
-            option
-            for option, value in {**options, "--encoding": encoding, "--header": header}.items()
-            if value
-        ]
-        raise PlanError(f"{given[0] if given else '--header'}: has no meaning without --from TABLE")
-    _write(_own(table[0], asked, file) if table else EXAMPLE, file)
+        raise PlanError(f"{_name_option(asked)} requires --from TABLE")
+    _write(_make_plan(table[0], asked, file) if table else EXAMPLE, file)
+
+
+def _name_option(asked: StarterRequest) -> str:
+    """The first option that was given."""
+    options = {
+        "--label": asked.label,
+        "--client": asked.client,
+        "--text": asked.text,
+        "--epsilon": asked.epsilon,
+        "--test": asked.test_source,
+        "--one-bit": asked.one_bit,
+        "--encoding": asked.encoding,
+    }
+    return next((option for option, value in options.items() if value), "--header")
 
 
 def _write(text: str, file: Path) -> None:
@@ -187,22 +186,20 @@ def _write(text: str, file: Path) -> None:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise PlanError(
-            f"{file}: cannot be written ({error.strerror}); choose another place"
+            f"{file} cannot be written ({error.strerror}); choose another path"
         ) from None
     tables.line(f"wrote {file}; next: tacit run {file}")
 
 
-def _own(table: Path, asked: StarterRequest, file: Path) -> str:
-    """Make the plan for a table and print what was guessed; where the plan itself is printed,
-    sentences go to stderr.
-    """
+def _make_plan(table: Path, asked: StarterRequest, file: Path) -> str:
+    """Make the plan for a table and print the guesses; on stderr if the plan goes to stdout."""
     from tacit.simulation.advice.starter import make_starter
 
     kept = "plan.toml" if file == _STDOUT else str(file)
     start = make_starter(table, asked, file=kept)
     if file != _STDOUT and (chosen := _ask_owner(start)):
         start = make_starter(table, replace(asked, client=chosen), file=kept)
-    notes = [*start.notes, *_warnings(start)]
+    notes = [*start.notes, *filter(None, [_warn_of_wordless_texts(start)])]
     if file == _STDOUT:
         for note in notes:
             tables.line(note, stderr=True)
@@ -219,30 +216,23 @@ def _own(table: Path, asked: StarterRequest, file: Path) -> str:
 
 
 def _ask_owner(start: Starter) -> str:
-    """Ask who owns a row where that is unclear and somebody sits at the terminal; nothing if the
-    guess is to stay.
-    """
+    """Ask for the client column if it is unclear and stdin is a terminal; empty to keep the guess."""
     if not start.owners or not (sys.stdin.isatty() and sys.stdout.isatty()):
         return ""
-    taken = next((guess.column for guess in start.guesses if guess.role == "client"), "")
-    offered = ", ".join(filter(None, [taken, *start.owners]))
+    guess = next((guess.column for guess in start.guesses if guess.role == "client"), "")
+    columns = ", ".join(filter(None, [guess, *start.owners]))
     answer = str(
         typer.prompt(
-            f"Which column says who owns a row ({offered})? Enter: {taken or 'none'}",
+            f"Which column identifies the client of a row ({columns})? Enter: {guess or 'none'}",
             default="",
             show_default=False,
         )
     )
-    return answer.strip() if answer.strip() != taken else ""
+    return answer.strip() if answer.strip() != guess else ""
 
 
-def _warnings(start: Starter) -> list[str]:
-    """Sentences about texts without words, and about too few people for the promise."""
-    return [said for said in (_wordless(start),) if said]
-
-
-def _wordless(start: Starter) -> str:
-    """Return a warning if many texts of the table have no word."""
+def _warn_of_wordless_texts(start: Starter) -> str:
+    """A warning if many texts of the table contain no word."""
     from tacit.features import count_wordless_texts
     from tacit.plan import Columns, Features
     from tacit.report import phrasing

@@ -1,4 +1,4 @@
-"""tacit predict: what a run's model says of new rows."""
+"""tacit predict: predict new rows with a run's model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NewRows = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="New rows, in a file of any kind that `tacit run` reads; - reads CSV from stdin.",
+        help="New rows, in any format that `tacit run` reads; - reads CSV from stdin.",
         show_default=False,
     ),
 ]
@@ -38,7 +38,7 @@ Out = Annotated[
     typer.Option(
         "--out",
         metavar="FILE",
-        help="Write to this file, .csv, .parquet or .jsonl, not to stdout.",
+        help="Write to this file (.csv, .parquet or .jsonl) instead of stdout.",
         show_default=False,
     ),
 ]
@@ -55,12 +55,12 @@ def predict(
     as_json: AsJson = False,
     allow_code: AllowCode = False,
 ) -> None:
-    """Predict new rows with a run's model: the file's columns and `prediction`, as CSV on stdout.
+    """Predict new rows with a run's model; prints CSV with a column `prediction`.
 
     RUN is a name that `tacit runs` lists, or a folder.
-    Rows keep their order and need no label. What is unlike the training rows is
-    said on stderr, such as categories the model does not know. A cell of a CSV
-    that a spreadsheet would take for a formula has an apostrophe before it.
+    Rows keep their order and need no label. Notes on stderr name differences
+    from the training rows, such as unknown categories. CSV cells that a
+    spreadsheet would run as a formula are prefixed with an apostrophe.
 
     \b
     Examples:
@@ -72,9 +72,9 @@ def predict(
 
     _check_out(out, rows)
     model = load(model_folder(run, runs), allow_code=allow_code)
-    with _file_of(rows) as file:
+    with _open_rows(rows) as file:
         found = model.predicted(file)
-    table, notes = _with_predictions(found, proba, nested=out is not None and out.suffix != ".csv")
+    table, notes = _add_predictions(found, proba, nested=out is not None and out.suffix != ".csv")
     written = {} if out is None else {"out": str(out), "rows": table.height}
     if out is not None:
         _write(table, out)
@@ -90,24 +90,22 @@ def predict(
 
 
 def _check_out(out: Path | None, rows: str) -> None:
-    """Raise PlanError if predictions cannot be written to a file, before anything is loaded."""
+    """Raise PlanError if predictions cannot be written to `out`, before anything is loaded."""
     if out is None:
         return
     if out.suffix not in KINDS:
-        raise PlanError(f"--out {out}: needs a file that ends in {', '.join(KINDS)}; rename it")
+        raise PlanError(f"--out must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {out}")
     if rows != STDIN and out.exists() and Path(rows).exists() and out.samefile(rows):
-        raise PlanError(f"--out {out}: is the file of the rows themselves; choose another name")
+        raise PlanError(f"--out {out} is the input file; choose another name")
     if not out.parent.is_dir():
         raise PlanError(
-            f"--out {out}: there is no folder {out.parent}; make it or choose another place"
+            f"--out {out}: folder {out.parent} does not exist; create it or choose another path"
         )
 
 
 @contextmanager
-def _file_of(rows: str) -> Iterator[str]:
-    """Yield the path of the rows; what comes from stdin is kept in a file for as long as it is
-    read.
-    """
+def _open_rows(rows: str) -> Iterator[str]:
+    """Yield the path of the rows; rows from stdin are kept in a temporary file."""
     if rows != STDIN:
         yield rows
         return
@@ -142,12 +140,10 @@ def _as_json(found: Predicted, proba: bool) -> dict[str, object]:
     }
 
 
-def _with_predictions(
+def _add_predictions(
     found: Predicted, proba: bool, *, nested: bool
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Return the rows with their predictions, and which columns the file cannot hold or had the
-    name already.
-    """
+    """Add predictions to the rows; also notes about columns that were dropped or renamed."""
     import polars as pl
 
     kinds = found.table.schema.items()
@@ -158,7 +154,7 @@ def _with_predictions(
     ]
     table, notes = (
         found.table.drop(unfit),
-        [f"column {name!r} is left out: a CSV cannot hold it" for name in unfit],
+        [f"column {name!r} is omitted: CSV cannot represent it" for name in unfit],
     )
     wanted: dict[str, Any] = {"prediction": found.names.tolist()}
     if proba:
@@ -171,6 +167,6 @@ def _with_predictions(
         while name in table.columns:
             name += "_"
         if name != wish:
-            notes.append(f"the file has a column {wish!r}; the model's is {name!r}")
+            notes.append(f"the file already has a column {wish!r}; predictions are in {name!r}")
         table = table.with_columns(pl.Series(name, values))
     return table, notes

@@ -1,4 +1,4 @@
-"""tacit run and tacit resume: train, show how it goes, and say what came of it."""
+"""tacit run and tacit resume: train a model, show progress, print the result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tacit.cli.options import (
     RunName,
     Runs,
 )
-from tacit.cli.progress import progress_observer
+from tacit.cli.progress import build_observer
 from tacit.errors import DiskError
 from tacit.progress import ProgressObserver
 
@@ -36,12 +36,12 @@ def run(
     no_report: NoReport = False,
     policy: PolicyFile = None,
 ) -> None:
-    """Run a plan to its end.
+    """Train a model as a plan says, in a simulation on this machine.
 
     PLAN is a TOML file; `tacit init` writes one to start from.
-    Progress goes to stderr, the result to stdout. All of it is kept in a
-    folder of its own below runs/: the plan with every setting, the record,
-    the model, and a report page that opens in any browser.
+    Progress goes to stderr, the result to stdout. The run gets its own
+    folder below runs/ with the plan (all settings written out), the
+    record, the model, and a report page that opens in any browser.
 
     \b
     Examples:
@@ -73,16 +73,16 @@ def resume(
     policy: PolicyFile = None,
     allow_code: AllowCode = False,
     abandon: Annotated[
-        bool, typer.Option("--abandon", help="Give the run up instead, and delete its keys.")
+        bool, typer.Option("--abandon", help="Abandon the run instead, and delete its keys.")
     ] = False,
 ) -> None:
-    """Go on with a run that was stopped or killed, from its last finished round.
+    """Resume a run that was stopped or killed, from its last finished round.
 
     RUN is a name that `tacit runs` lists, or a folder.
-    The model comes out bit for bit as if nothing had happened.
-    If its plan names a Python class, add --allow-code. With --abandon the
-    run can never go on: its keys are deleted, its record stays.
-    `tacit deploy --resume RUN` then tells its sites.
+    The model is identical to the bit to that of an uninterrupted run.
+    If the plan names a Python class, add --allow-code. With --abandon the
+    run can never be resumed: its keys are deleted, its record stays.
+    `tacit deploy --resume RUN` then informs the run's sites.
 
     \b
     Examples:
@@ -97,15 +97,7 @@ def resume(
 
     folder = folder_of(run, runs)
     if abandon:
-        from tacit.runs.recovery import abandon as give_up
-
-        gone = give_up(folder)
-        told = {"run": folder.name, "abandoned": True, "deleted": gone}
-        (
-            tables.print_json(told)
-            if as_json
-            else tables.line(f"{folder}: abandoned; deleted {', '.join(gone) or 'nothing'}")
-        )
+        _abandon(folder, as_json=as_json)
         return
     if policy:
         check_policy(plan_of(folder), policy)
@@ -117,43 +109,48 @@ def resume(
     )
 
 
+def _abandon(folder: Path, *, as_json: bool) -> None:
+    from tacit.runs.recovery import abandon
+
+    deleted = abandon(folder)
+    if as_json:
+        tables.print_json({"run": folder.name, "abandoned": True, "deleted": deleted})
+    else:
+        tables.line(f"{folder}: abandoned; deleted {', '.join(deleted) or 'nothing'}")
+
+
 def carry_out(
     work: Callable[[ProgressObserver], Path], *, as_json: bool, quiet: bool, page: bool
 ) -> None:
-    """Do some work with progress on stderr, then write the report and print what came of it."""
-    observer = progress_observer(quiet=quiet)
+    """Run `work` with progress on stderr, then write the report and print the result."""
+    observer = build_observer(quiet=quiet)
     try:
         with observer:
             folder = work(observer)
     except KeyboardInterrupt:
-        raise Stopped(_stopped(observer.folder)) from None
-    _result(folder, as_json=as_json, page=page)
+        raise Stopped(_explain_stop(observer.folder)) from None
+    _print_result(folder, as_json=as_json, page=page)
 
 
-def _stopped(folder: Path | None) -> str:
+def _explain_stop(folder: Path | None) -> str:
     from tacit.cli.folders import figures
 
     if folder is None:
         return "stopped before the first round; nothing was written"
     run = figures(folder)
-    return f"{run.state}; nothing is lost: tacit resume {_as_typed(folder)}"
+    name = folder.name if folder.parent == RUNS else str(folder)
+    return f"{run.state}; nothing is lost, continue with: tacit resume {name}"
 
 
-def _as_typed(folder: Path) -> str:
-    return folder.name if folder.parent == RUNS else str(folder)
-
-
-def _result(folder: Path, *, as_json: bool, page: bool) -> None:
-    """Print the result, and write the report. A report that cannot be written takes nothing away
-    from the result.
-    """
+def _print_result(folder: Path, *, as_json: bool, page: bool) -> None:
+    """Print the result and write the report; the result is printed even if the report fails."""
     from tacit.cli.folders import figures
     from tacit.report.as_json import run_to_json
 
     run = figures(folder)
     if not as_json:
         tables.results(run)
-    failed = _report_failed(folder) if page else None
+    failed = _write_report(folder) if page else None
     if as_json:
         tables.print_json(run_to_json(run, folder))
     else:
@@ -162,14 +159,14 @@ def _result(folder: Path, *, as_json: bool, page: bool) -> None:
         raise failed
 
 
-def _report_failed(folder: Path) -> DiskError | None:
-    """Write the report; return why it could not be written, if so."""
+def _write_report(folder: Path) -> DiskError | None:
+    """Write the report; the error if it cannot be written."""
     from tacit import report
 
     try:
         report.write(folder)
     except OSError as error:
         return DiskError(
-            f"{folder}: the run is finished, but its report cannot be written ({error.strerror})"
+            f"{folder}: the run finished, but its report cannot be written ({error.strerror})"
         )
     return None

@@ -1,10 +1,7 @@
-"""tacit sweep: every combination of some settings, a few runs at once, and one page with what came
-of them.
-"""
+"""tacit sweep: run every combination of some settings, several at a time, and write one page."""
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from dataclasses import replace
@@ -16,7 +13,17 @@ import typer
 
 from tacit.cli import tables
 from tacit.cli.exit_codes import Missed, Stopped
-from tacit.cli.options import RUNS, AsJson, Overrides, PlanFile, PolicyFile, Quiet, Runs
+from tacit.cli.options import (
+    RUNS,
+    AsJson,
+    Jobs,
+    Overrides,
+    PlanFile,
+    PolicyFile,
+    Quiet,
+    Runs,
+    count_jobs,
+)
 from tacit.errors import PlanError
 from tacit.printable import printable
 from tacit.report import phrasing
@@ -35,22 +42,18 @@ Over = Annotated[
     typer.Option(
         "--over",
         metavar="TABLE.KEY=V,V",
-        help="A setting and its values; may be repeated for every combination.",
+        help="A setting and its values; repeat it to combine several settings.",
     ),
 ]
 Seeds = Annotated[
     str | None,
-    typer.Option("--seeds", metavar="S,S", help="Run each with these seeds: mean and interval."),
-]
-AtOnce = Annotated[
-    int | None,
     typer.Option(
-        "--at-once",
-        metavar="N",
-        help="Runs at the same time, where memory allows; by default one per core.",
+        "--seeds",
+        metavar="S,S",
+        help="Run each combination with these seeds; shows mean and interval.",
     ),
 ]
-Page = Annotated[Path, typer.Option("--page", metavar="FILE", help="Where to draw the picture.")]
+Page = Annotated[Path, typer.Option("--page", metavar="FILE", help="Where to write the page.")]
 
 
 def sweep(
@@ -59,19 +62,19 @@ def sweep(
     seeds: Seeds = None,
     overrides: Overrides = None,
     runs: Runs = RUNS,
-    at_once: AtOnce = None,
+    jobs: Jobs = None,
     page: Page = Path("sweep.html"),
     as_json: AsJson = False,
     quiet: Quiet = False,
     policy: PolicyFile = None,
 ) -> None:
-    """Run every combination of some settings, and draw accuracy, privacy and bytes.
+    """Run every combination of some settings and plot accuracy, privacy and bytes.
 
-    All plans are checked first, and a file's rows counted: if one cannot run,
-    it is named and nothing starts. Each run is kept like any other, below runs/. A run of the same
-    plan that is there is not run again, so a stopped sweep goes on where it
-    was: give the same command. Lines of the picture run along the first
-    --over. A run that fails is named, the rest goes on, and the exit code is 1.
+    All plans are checked first: if one cannot run, it is named and nothing
+    starts. Each run gets its own folder below runs/. A plan that has a
+    finished run there is not run again, so repeating the command continues
+    a stopped sweep. The first --over is the horizontal axis of the plot. If
+    a run fails, it is named, the others continue, and the exit code is 1.
 
     \b
     Examples:
@@ -82,49 +85,39 @@ def sweep(
     from tacit.cli.federation.policy import check_policy
     from tacit.plan.grid import grid
 
-    chosen = _seeds(seeds)
-    points = _marked(grid(plan, over or [], chosen, overrides or []))
-    _refuse_without_room(plan, points)
+    chosen = _parse_seeds(seeds)
+    points = _mark_selection(grid(plan, over or [], chosen, overrides or []))
+    _refuse_too_many_clients(plan, points)
     if policy:
         for point in points:
             check_policy(point.plans[0], policy)
-    found = _tried(
-        points, _carried_out(points, runs, at_once_or_cores(at_once), quiet), len(chosen) or 1
-    )
+    outcomes = _run_all(points, runs, count_jobs(jobs), quiet)
+    found = _collect_figures(points, outcomes, len(chosen) or 1)
     _write(found, points[0].plans[0], page)
     _print(found, page, as_json=as_json)
     if found.failed:
         raise Missed(
             "\n".join(
                 [
-                    _failures(found, _count(points)),
+                    _count_failures(found, _count(points)),
                     *(f"  {where}: {why}" for where, why in found.failed),
                 ]
             )
         )
 
 
-def _failures(found: Sweep, count: int) -> str:
+def _count_failures(found: Sweep, count: int) -> str:
     """How many runs failed, and how many combinations lack a baseline."""
-    own = sum(len(one.failed) for one in found.tried)
-    beside = sum(any(one.failed_baselines.values()) for one in found.tried)
-    said = [f"{own} of {count} runs failed"] if own else []
-    return "; ".join(
-        [
-            *said,
-            *(
-                [f"baselines of {beside} of {len(found.tried)} combinations failed"]
-                if beside
-                else []
-            ),
-        ]
-    )
+    runs = sum(len(one.failed) for one in found.tried)
+    baselines = sum(any(one.failed_baselines.values()) for one in found.tried)
+    parts = [f"{runs} of {count} runs failed"] if runs else []
+    if baselines:
+        parts.append(f"baselines of {baselines} of {len(found.tried)} combinations failed")
+    return "; ".join(parts)
 
 
-def _refuse_without_room(path: Path, points: list[Point]) -> None:
-    """Raise PlanError if some combination has more clients than its file has room for: nothing is
-    started then.
-    """
+def _refuse_too_many_clients(path: Path, points: list[Point]) -> None:
+    """Raise PlanError, before any run, if a combination has more clients than its rows allow."""
     from tacit.simulation.advice.client_count import find_without_room
 
     plans = {point.title: point.plans[0] for point in points}
@@ -134,7 +127,7 @@ def _refuse_without_room(path: Path, points: list[Point]) -> None:
     if refused:
         head = (
             f"{path}: {sum(map(len, refused.values()))} of {len(points)} combinations cannot run,"
-            " so nothing was started"
+            " so no run was started"
         )
         raise PlanError(
             "\n".join(
@@ -147,30 +140,26 @@ def _refuse_without_room(path: Path, points: list[Point]) -> None:
 
 
 _CHOICE = (
-    "These runs had the same rows. Choosing settings by their figures costs privacy that no epsilon"
-    " here covers, unless the rows are public or made up."
+    "These runs used the same rows. Unless the rows are public or synthetic, choosing settings by"
+    " their results is a privacy loss that no epsilon here covers."
 )
 
 
-def _marked(points: list[Point]) -> list[Point]:
-    """Return the same plans, each saying that it is one of several to choose from."""
+def _mark_selection(points: list[Point]) -> list[Point]:
+    """The same plans, each with a note (`selected_by`) that it is one of several candidates."""
     count = _count(points)
     if count < 2:
         return points
     keys = ", ".join(points[0].settings) or "seeds"
-    said = f"tacit sweep: one of {count:,} runs over {keys} on the same rows, to choose from by their figures"[
-        :300
-    ]
+    note = f"tacit sweep: one of {count:,} runs over {keys} on the same rows, to choose from by their figures"
     return [
-        replace(point, plans=tuple(replace(one, selected_by=said) for one in point.plans))
+        replace(point, plans=tuple(replace(one, selected_by=note[:300]) for one in point.plans))
         for point in points
     ]
 
 
-def _carried_out(points: list[Point], runs: Path, at_once: int, quiet: bool) -> dict[str, Outcome]:
-    """Return what became of each plan and each of its baselines, by fingerprint; equal ones run
-    once.
-    """
+def _run_all(points: list[Point], runs: Path, jobs: int, quiet: bool) -> dict[str, Outcome]:
+    """Run each plan and each of its baselines; outcomes by fingerprint. Equal plans run once."""
     from tacit.runs.fingerprint import plan_fingerprint
     from tacit.runs.sweep import carry_out
     from tacit.simulation.baselines.arms import arms_of
@@ -181,24 +170,23 @@ def _carried_out(points: list[Point], runs: Path, at_once: int, quiet: bool) -> 
             for arm, own in arms_of(plan).items():
                 title = point.title if arm == "run" else phrasing.name_arm(arm)
                 wanted.setdefault(plan_fingerprint(own), (f"{title}, seed {plan.seed}", own))
-    watch = Bar(
+    watch = SweepProgress(
         [title for title, _ in wanted.values()],
         [own.server.rounds for _, own in wanted.values()],
         quiet,
     )
     try:
         with watch:
-            outcomes = carry_out([own for _, own in wanted.values()], runs, at_once, watch)
+            outcomes = carry_out([own for _, own in wanted.values()], runs, jobs, watch)
     except KeyboardInterrupt:
         raise Stopped(
-            f"stopped with {watch.done} of {len(wanted)} runs there; the same command goes on with"
-            " the rest"
+            f"stopped with {watch.done} of {len(wanted)} runs finished; repeat the command to"
+            " continue"
         ) from None
     return dict(zip(wanted, outcomes, strict=True))
 
 
-def _tried(points: list[Point], outcomes: dict[str, Outcome], seeds: int) -> Sweep:
-    """Return the figures of all combinations."""
+def _collect_figures(points: list[Point], outcomes: dict[str, Outcome], seeds: int) -> Sweep:
     from tacit.cli.folders import figures
     from tacit.report.sweeps.figures import Combination, Sweep
     from tacit.runs.fingerprint import plan_fingerprint
@@ -206,7 +194,7 @@ def _tried(points: list[Point], outcomes: dict[str, Outcome], seeds: int) -> Swe
 
     tried, read = [], dict[Path, "Summary"]()
 
-    def of(plans: list[Plan]) -> list[Summary]:
+    def read_runs(plans: list[Plan]) -> list[Summary]:
         folders = [
             folder
             for plan in plans
@@ -222,16 +210,16 @@ def _tried(points: list[Point], outcomes: dict[str, Outcome], seeds: int) -> Swe
     for point in points:
         arms = [arms_of(plan) for plan in point.plans]
         names = [name for name in arms[0] if name != "run"]
-        beside = {name: of([one[name] for one in arms]) for name in names}
-        without = {name: why for name in names if (why := errors([one[name] for one in arms]))}
+        baselines = {name: read_runs([one[name] for one in arms]) for name in names}
+        failed = {name: why for name in names if (why := errors([one[name] for one in arms]))}
         own = list(point.plans)
         tried.append(
             Combination(
                 settings=point.settings,
-                runs=of(own),
+                runs=read_runs(own),
                 failed=errors(own),
-                baselines=beside,
-                failed_baselines=without,
+                baselines=baselines,
+                failed_baselines=failed,
             )
         )
     return Sweep(
@@ -261,33 +249,23 @@ def _print(found: Sweep, page: Path, *, as_json: bool) -> None:
     tables.line(f"page:   {page}")
 
 
-def _seeds(text: str | None) -> list[int]:
+def _parse_seeds(text: str | None) -> list[int]:
     if text is None:
         return []
     try:
         return [int(one) for one in text.split(",")]
     except ValueError:
         raise PlanError(
-            f"--seeds {text[:100]}: needs whole numbers with commas between, for example --seeds"
-            " 1,2,3"
+            f"--seeds must be integers separated by commas, such as 1,2,3, got {text[:100]}"
         ) from None
-
-
-def at_once_or_cores(wanted: int | None) -> int:
-    """Return how many runs go on at the same time."""
-    if wanted is not None and wanted < 1:
-        raise PlanError(f"--at-once {wanted}: needs at least 1; leave it out for one run per core")
-    return wanted or len(os.sched_getaffinity(0))
 
 
 def _count(points: list[Point]) -> int:
     return sum(len(point.plans) for point in points)
 
 
-class Bar:
-    """Progress on stderr: a bar for all and one for each run under way, or a line for each run that
-    ends.
-    """
+class SweepProgress:
+    """Progress on stderr: one bar for all runs and one per active run, or a line per finished run."""
 
     def __init__(self, titles: list[str], rounds: list[int], quiet: bool) -> None:
         self.titles, self.rounds, self.quiet = titles, rounds, quiet
@@ -319,19 +297,19 @@ class Bar:
             self.live.stop()
 
     def begun(self, number: int) -> None:
-        """Show a run's own bar."""
+        """Show the bar of a run."""
         if self.live:
             self.tasks[number] = self.live.add_task(
                 f"  {printable(self.titles[number])}", total=self.rounds[number]
             )
 
     def round(self, number: int, round_no: int, rounds: int) -> None:
-        """Move a run's own bar."""
+        """Advance the bar of a run."""
         if self.live:
             self.live.update(self.tasks[number], completed=round_no, total=rounds)
 
     def ended(self, number: int, outcome: Outcome) -> None:
-        """Move the bar of all, or write a line."""
+        """Advance the bar of all runs, or write a line."""
         self.done += not outcome.error
         if self.live:
             self.live.advance(self.all)

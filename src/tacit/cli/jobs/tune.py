@@ -1,4 +1,4 @@
-"""tacit tune: a short search for better settings on validation rows."""
+"""tacit tune: search for better settings on validation rows."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import typer
 
 from tacit.cli import tables
 from tacit.cli.exit_codes import Missed, Stopped
-from tacit.cli.jobs.sweep import AtOnce, Bar, at_once_or_cores
-from tacit.cli.options import RUNS, AsJson, Overrides, PlanFile, Quiet, Runs
+from tacit.cli.jobs.sweep import SweepProgress
+from tacit.cli.options import RUNS, AsJson, Jobs, Overrides, PlanFile, Quiet, Runs, count_jobs
 
 if TYPE_CHECKING:
     from tacit.plan import Plan
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 To = Annotated[
     Path | None,
     typer.Option(
-        "--to", metavar="FILE", help="Where to write the better plan; PLAN-tuned.toml if left out."
+        "--to", metavar="FILE", help="Where to write the best plan; PLAN-tuned.toml by default."
     ),
 ]
-Page = Annotated[Path, typer.Option("--page", metavar="FILE", help="Where to draw the picture.")]
+Page = Annotated[Path, typer.Option("--page", metavar="FILE", help="Where to write the page.")]
 
 
 def tune(
@@ -32,19 +32,19 @@ def tune(
     to: To = None,
     page: Page = Path("tune.html"),
     runs: Runs = RUNS,
-    at_once: AtOnce = None,
+    jobs: Jobs = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Search for better rates, clip, buckets and rounds, on validation rows.
+    """Search for better learning rates, clip, buckets and rounds on validation rows.
 
-    Many short runs, then fewer longer ones: together less than ten times the
-    rounds of one. Test rows are not looked at. The plan that is written is
-    never worse on validation rows than the plan itself. Where the rows that
-    are left have no room for all clients, the runs have fewer, and it is said.
-    A run that fails is named, and the exit code is 1. A stopped search goes
-    on where it was: give the same command. Use public or simulated rows:
-    looking at real clients' validation rows is a release of its own.
+    The search makes many short runs, then fewer longer ones: in total less
+    than ten times the rounds of one run. It does not use test rows. The new
+    plan is never worse on validation rows than PLAN. If too few rows are
+    left for all clients, the runs have fewer clients, and a message says so.
+    If a run fails, it is named, and the exit code is 1. To continue a
+    stopped search, repeat the command. Use public or simulated rows: a
+    search on real clients' validation rows is a release of its own.
 
     \b
     Examples:
@@ -55,14 +55,14 @@ def tune(
     from tacit.runs.tune import tune as search
 
     def run(plans: list[Plan], titles: list[str]) -> list[Outcome]:
-        watch = Bar(titles, [one.server.rounds for one in plans], quiet)
+        watch = SweepProgress(titles, [one.server.rounds for one in plans], quiet)
         with watch:
-            return carry_out(plans, runs, at_once_or_cores(at_once), watch)
+            return carry_out(plans, runs, count_jobs(jobs), watch)
 
     try:
         found = search(plan, overrides or [], run)
     except KeyboardInterrupt:
-        raise Stopped("stopped; the same command goes on with what is missing") from None
+        raise Stopped("stopped; repeat the command to continue") from None
     target = to or plan.with_name(f"{plan.stem}-tuned.toml")
     target.write_text(found.text, encoding="utf-8")
     _page(found, plan.stem, page)
@@ -112,21 +112,21 @@ def _print(found: Tuned, target: Path, page: Path) -> None:
     ahead = (
         f"the best {_percent(found.best)}"
         if found.best is not found.planned
-        else "nothing is ahead of it by more"
+        else "no other plan is better by more than that"
     )
     if found.clients is not None:
         tables.say(
-            f"The runs had {found.clients:,} clients: the rows that are left when validation rows"
-            " are held out have no room for more. The plan that was written has all its clients."
+            f"The runs had {found.clients:,} clients: without the held-out validation rows there"
+            " are not enough rows for more. The written plan has all its clients."
         )
     tables.say(
         f"On validation rows: the plan {_percent(found.planned)}, with a standard error of {error};"
         f" {ahead}."
     )
     tables.say(
-        "The choice looked at validation rows, which costs privacy that no epsilon covers, unless"
-        " they are public or made up; the plan says so (selected_by), and so does the statement of"
-        " its runs."
+        "The choice used validation rows. Unless they are public or synthetic, this is a privacy"
+        " loss that no epsilon covers; the plan (selected_by) and the privacy statement of its runs"
+        " say so."
     )
     tables.line(f"plan:   {target}")
     tables.line(f"page:   {page}")

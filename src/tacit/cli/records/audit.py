@@ -1,4 +1,4 @@
-"""tacit audit: what an attacker gets."""
+"""tacit audit: attack the messages of a plan or of a run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tacit.cli import tables
 from tacit.cli.options import RUNS, AllowCode, AsJson, Overrides, PlanFile, Quiet, RunName, Runs
 
 if TYPE_CHECKING:
-    from tacit.audit.messages.audit import MessageAudit as MessageAudit
-    from tacit.audit.words.reconstruct import WordAudit as WordedAudit
+    from tacit.audit.messages.audit import MessageAudit
+    from tacit.audit.words.reconstruct import WordAudit
 
 commands = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     help=(
-        "What an attacker gets from what is sent: words, categories and labels of a client, or the"
+        "Attack what clients send: recover words, categories and labels of a client, or the"
         " values behind tokens."
     ),
 )
@@ -28,11 +28,11 @@ Number = TypeVar("Number", int, float)
 _CLIENTS, _SEEDS = 20, 3
 Clients = Annotated[
     int | None,
-    typer.Option("--clients", metavar="N", min=1, help=f"How many clients to attack: {_CLIENTS}."),
+    typer.Option("--clients", metavar="N", min=1, help=f"Clients to attack; default {_CLIENTS}."),
 ]
 Seeds = Annotated[
     str | None,
-    typer.Option("--seeds", metavar="S,S", help="Seeds to try: the plan's and the two after it."),
+    typer.Option("--seeds", metavar="S,S", help="Seeds; by default the plan's and the next two."),
 ]
 Texts = Annotated[
     int | None,
@@ -40,12 +40,14 @@ Texts = Annotated[
         "--texts",
         metavar="N",
         min=1,
-        help="Word tables: how many of a client's texts to attack: 8.",
+        help="Word embeddings: texts of a client to attack; default 8.",
     ),
 ]
 Batches = Annotated[
     str | None,
-    typer.Option("--batches", metavar="LIST", help="Word tables: batch sizes to attack: 1,2,4,8."),
+    typer.Option(
+        "--batches", metavar="LIST", help="Word embeddings: batch sizes; default 1,2,4,8."
+    ),
 ]
 Search = Annotated[
     int | None,
@@ -53,7 +55,7 @@ Search = Annotated[
         "--search",
         metavar="STEPS",
         min=0,
-        help="Word tables: L-BFGS steps of a search for vectors; none without it.",
+        help="Word embeddings: L-BFGS steps of a search for vectors; default 0 (no search).",
     ),
 ]
 PerBit = Annotated[
@@ -61,13 +63,13 @@ PerBit = Annotated[
     typer.Option(
         "--per-bit",
         metavar="LIST",
-        help="Word tables: epsilons per bit of randomised response to try: 8,1.",
+        help="Word embeddings: epsilons per bit of randomised response; default 8,1.",
     ),
 ]
 Into = Annotated[
     str | None,
     typer.Option(
-        "--into", metavar="RUN", help="Also keep the findings in the record of this finished run."
+        "--into", metavar="RUN", help="Also add the findings to the record of this finished run."
     ),
 ]
 Page = Annotated[
@@ -77,7 +79,7 @@ WithRows = Annotated[
     bool,
     typer.Option(
         "--rows",
-        help="Also show what some clients hold and what was read of it; without it only figures.",
+        help="Also show the data of some clients and what the attack recovered of it.",
     ),
 ]
 
@@ -98,13 +100,13 @@ def reconstruct(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Try to read what a client holds from what it sends.
+    """Try to reconstruct a client's data from its messages.
 
-    Messages are made as the plan's own features, training, clip and codec make
-    them in the first round. Which words, categories and labels of a client do
-    they tell, to the server, and to whoever sees the models? A plan that reads
-    words through a table (FedVocab) has its own attack: four attackers, with a
-    shared table and private ones. Simulated data only.
+    It builds first-round messages with the plan's features, training, clip
+    and codec. It measures which words, categories and labels of a client they
+    reveal, to the server and to anybody who sees the models. A plan with word
+    embeddings (FedVocab) has its own attack: four attackers, on shared and on
+    private embeddings. Simulated data only.
 
     \b
     Examples:
@@ -125,8 +127,8 @@ def reconstruct(
             _numbers(batches or "1,2,4,8", "--batches", int),
             _numbers(per_bit or "8,1", "--per-bit", float),
         )
-        found = attack(job, texts or 8, sizes, search or 0, epsilons, _teller(quiet))
-        made = _worded(found if rows else replace(found, examples=()))
+        found = attack(job, texts or 8, sizes, search or 0, epsilons, _make_reporter(quiet))
+        made = _present_word_audit(found if rows else replace(found, examples=()))
     else:
         from tacit.audit.messages.audit import read_messages
 
@@ -139,15 +141,17 @@ def reconstruct(
             if seeds
             else tuple(range(job.seed, job.seed + _SEEDS))
         )
-        made = _messages(
-            read_messages(job, clients or _CLIENTS, chosen, rows=rows, progress=_teller(quiet))
+        made = _present_message_audit(
+            read_messages(
+                job, clients or _CLIENTS, chosen, rows=rows, progress=_make_reporter(quiet)
+            )
         )
     if page:
         from tacit.audit.page_frame import write
 
         write(made.page(), page)
     if folder:
-        _keep(made, folder)
+        _add_to_record(made, folder)
     if as_json:
         tables.print_json(made.values)
     else:
@@ -166,11 +170,11 @@ def tokens(
 ) -> None:
     """Attack the tokens of a finished run of the hashcomb codec.
 
-    RUN is a name that `tacit runs` lists, or a folder. A few more rounds are
-    trained from its last model, and what its clients send there is attacked: the
-    order of channels from tokens alone, ranges without a secret, what an insider
-    reads, channels with the same token, false histograms. The findings go into
-    the run's record and onto its report page.
+    RUN is a name that `tacit runs` lists, or a folder. It trains a few more
+    rounds from the last model and attacks the messages: the order of channels
+    from tokens alone, ranges without the secret, an insider, collisions of
+    tokens, forged histograms. The findings go into the run's record and onto
+    its report page.
 
     \b
     Examples:
@@ -184,7 +188,8 @@ def tokens(
 
     folder = _finished(run, runs)
     found = record.Audited(
-        name=NAME, findings=audit_tokens(folder, _teller(quiet), allow_code=allow_code).as_json()
+        name=NAME,
+        findings=audit_tokens(folder, _make_reporter(quiet), allow_code=allow_code).as_json(),
     )
     run_folder.add(folder, found)
     page = report.write(folder)
@@ -201,9 +206,7 @@ def tokens(
 
 
 def _finished(run: str, runs: Path) -> Path:
-    """Return the folder of a run, before the audit begins; raise RunError if there is none that has
-    ended.
-    """
+    """The folder of a finished run; RunError, before the audit starts, if it is not finished."""
     from tacit.cli.folders import figures, folder_of
     from tacit.errors import RunError
 
@@ -211,28 +214,26 @@ def _finished(run: str, runs: Path) -> Path:
     found = figures(folder)
     if not found.finished:
         raise RunError(
-            f"run {run}: needs to be finished for an audit, got one that is {found.state}; finish"
-            f" it with `tacit resume {run}`"
+            f"run {run} is {found.state}; an audit requires a finished run, so finish it with"
+            f" `tacit resume {run}`"
         )
     return folder
 
 
 def _refuse(given: dict[str, object], text: str) -> None:
-    """Raise PlanError at an option that has no meaning for the plan."""
+    """Raise PlanError for options that do not apply to the plan."""
     from tacit.errors import PlanError
 
     wrong = [option for option, value in given.items() if value is not None]
     if wrong:
         raise PlanError(
-            f"{', '.join(wrong)}: has no meaning with features.text = {text!r}; see `tacit audit"
+            f"{', '.join(wrong)} cannot be used with features.text = {text!r}; see `tacit audit"
             " reconstruct --help`"
         )
 
 
-class _Made(NamedTuple):
-    """An audit that was made: what a record may keep of it, everything as plain values, its page,
-    and how it is printed.
-    """
+class _AuditResult(NamedTuple):
+    """A finished audit: findings for the record, all values for JSON, page and printer."""
 
     name: str
     findings: dict[str, Any]
@@ -241,8 +242,7 @@ class _Made(NamedTuple):
     show: Callable[[], None]
 
 
-def _worded(audit: WordedAudit) -> _Made:
-    """Return the attack on a plan that reads words through a table."""
+def _present_word_audit(audit: WordAudit) -> _AuditResult:
     from tacit.audit.words.page import render_page, write_sentences
 
     values = audit.as_json()
@@ -251,22 +251,27 @@ def _worded(audit: WordedAudit) -> _Made:
         "source": audit.source,
         "lines": values["lines"],
     }
-    return _Made(
-        "reconstruct", findings, values, lambda: render_page(audit), lambda: _print_worded(audit)
+    return _AuditResult(
+        "reconstruct",
+        findings,
+        values,
+        lambda: render_page(audit),
+        lambda: _print_word_audit(audit),
     )
 
 
-def _messages(audit: MessageAudit) -> _Made:
-    """Return the attack on messages of any other plan."""
+def _present_message_audit(audit: MessageAudit) -> _AuditResult:
     from tacit.audit.messages.audit import NAME
     from tacit.audit.messages.page import render_page
 
     values = audit.as_json()
     findings = {key: value for key, value in values.items() if key != "examples"}
-    return _Made(NAME, findings, values, lambda: render_page(audit), lambda: _print_messages(audit))
+    return _AuditResult(
+        NAME, findings, values, lambda: render_page(audit), lambda: _print_messages(audit)
+    )
 
 
-def _print_worded(audit: WordedAudit) -> None:
+def _print_word_audit(audit: WordAudit) -> None:
     from tacit.audit.words.reconstruct import ATTACKERS
 
     recall = {
@@ -282,7 +287,7 @@ def _print_worded(audit: WordedAudit) -> None:
         )
         for setting, seen, batch in dict.fromkeys(key[:3] for key in recall)
     ]
-    tables.say("Share of the words read (recall)")
+    tables.say("Share of words recovered (recall)")
     tables.table(("setting", "seen", "batch", *ATTACKERS), rows, prose=(0, 1))
 
 
@@ -303,11 +308,11 @@ def _print_messages(audit: MessageAudit) -> None:
         tables.say(f"- {sentence}")
 
 
-def _keep(made: _Made, folder: Path) -> None:
+def _add_to_record(made: _AuditResult, folder: Path) -> None:
     from tacit import report
     from tacit.runs import record, run_folder
 
-    # The figures, not the texts: what was read of a client's words does not belong in a record.
+    # Figures only: recovered words of a client do not belong in a record.
     run_folder.add(folder, record.Audited(name=made.name, findings=made.findings))
     report.write(folder)
 
@@ -315,7 +320,7 @@ def _keep(made: _Made, folder: Path) -> None:
 def _numbers(
     text: str, option: str, kind: Callable[[str], Number], least: int | None = None
 ) -> tuple[Number, ...]:
-    """Return the numbers of a list: above 0, or from `least` on."""
+    """Parse numbers separated by commas, each positive or at least `least`."""
     from tacit.errors import PlanError
 
     try:
@@ -323,16 +328,16 @@ def _numbers(
     except ValueError:
         found = ()
     if not found or (min(found) <= 0 if least is None else min(found) < least):
-        needs = "above 0" if least is None else f"from {least} on"
+        bound = "positive numbers" if least is None else f"numbers of at least {least}"
         raise PlanError(
-            f"{option} {text}: needs numbers {needs} with commas between them, for example 1,2,4,8"
+            f"{option} must be {bound} separated by commas, such as 1,2,4,8, got {text}"
         )
     return found
 
 
-def _teller(quiet: bool) -> Callable[[str], None]:
-    def tell(words: str) -> None:
+def _make_reporter(quiet: bool) -> Callable[[str], None]:
+    def report(words: str) -> None:
         if not quiet:
             tables.line(f"attacking: {words}", stderr=True)
 
-    return tell
+    return report

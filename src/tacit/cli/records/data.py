@@ -1,4 +1,4 @@
-"""tacit data: which data sets are known by name, where they are, and how to get them."""
+"""tacit data: list, download and locate named data sets."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from tacit.cli.options import AsJson
 commands = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="Data sets known by name: list them, get them, find them.",
+    help="List, download and locate named data sets.",
 )
 SetName = Annotated[
     str,
-    typer.Argument(metavar="NAME", help="A name that `tacit data list` shows.", show_default=False),
+    typer.Argument(metavar="NAME", help="A name from `tacit data list`.", show_default=False),
 ]
 
 
 @commands.command("list")
 def list_sets(as_json: AsJson = False) -> None:
-    """List the data sets known by name, and which of them are on this machine.
+    """List the named data sets, and which of them are on this machine.
 
     \b
     Examples:
@@ -64,7 +64,7 @@ def list_sets(as_json: AsJson = False) -> None:
 
 @commands.command("get")
 def get_set(name: SetName) -> None:
-    """Fetch a data set from its public origin if it is not on this machine, and print where it is.
+    """Download a data set from its public origin, if needed, and print its path.
 
     \b
     Examples:
@@ -72,14 +72,14 @@ def get_set(name: SetName) -> None:
     """
     from tacit import data
 
-    with _Bar() as bar:
+    with _DownloadBar() as bar:
         place = data.fetch_data_set(name, bar.moved)
     tables.line(str(place))
 
 
 @commands.command("where")
 def where_set(name: SetName) -> None:
-    """Print where a data set is on this machine; exit code 1 if it is not.
+    """Print the path of a data set on this machine; exit code 1 if there is none.
 
     \b
     Examples:
@@ -90,7 +90,7 @@ def where_set(name: SetName) -> None:
     place = data.find_data_set(name)
     if place is None:
         tables.line(
-            f"{name} is not on this machine; `tacit data get {name}` fetches it", stderr=True
+            f"{name} is not on this machine; `tacit data get {name}` downloads it", stderr=True
         )
         raise typer.Exit(1)
     tables.line(str(place))
@@ -100,10 +100,8 @@ def _path(place: object) -> str | None:
     return str(place) if place else None
 
 
-class _Bar:
-    """A bar on stderr while something large is on its way; a line every few seconds where nobody
-    watches.
-    """
+class _DownloadBar:
+    """Download progress on stderr: a bar on a terminal, else a line every few seconds."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -123,7 +121,7 @@ class _Bar:
         self._last = time.monotonic()
         self._seen = sys.stderr.isatty()
 
-    def __enter__(self) -> _Bar:
+    def __enter__(self) -> _DownloadBar:
         if self._seen:
             self._bars.start()
         return self
@@ -133,7 +131,7 @@ class _Bar:
             self._bars.stop()
 
     def moved(self, what: str, done: int, total: int | None) -> None:
-        """Show that so many bytes have arrived."""
+        """Show the number of bytes received."""
         if self._seen:
             task = self._tasks.setdefault(
                 what, self._bars.add_task(what, total=total) if what not in self._tasks else 0

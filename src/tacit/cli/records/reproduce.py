@@ -1,4 +1,4 @@
-"""tacit reproduce: a published table beside ours, cell by cell."""
+"""tacit reproduce: compare the tables of a paper with ours, cell by cell."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import typer
 
 from tacit.cli import tables
 from tacit.cli.exit_codes import Missed
-from tacit.cli.jobs.sweep import at_once_or_cores
-from tacit.cli.options import AsJson, Quiet
+from tacit.cli.options import AsJson, Jobs, Quiet, count_jobs
 from tacit.errors import PlanError, did_you_mean
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ RowName = Annotated[
     typer.Option(
         "--row",
         metavar="TEXT",
-        help="Only the row of this name, or else rows whose name contains this text.",
+        help="Only the row with this name; if there is none, rows whose name contains this text.",
     ),
 ]
 ScaleName = Annotated[
@@ -43,20 +42,13 @@ ScaleName = Annotated[
     typer.Option(
         "--scale",
         metavar="SCALE",
-        help="smoke (seconds), quick (minutes) or full (the paper's own).",
+        help="smoke (seconds), quick (minutes) or full (as in the paper).",
     ),
 ]
 Cached = Annotated[
-    bool, typer.Option("--cached", help="Run nothing; show the results of earlier runs.")
+    bool, typer.Option("--cached", help="Show the results of earlier runs; run nothing.")
 ]
-AtOnce = Annotated[
-    int | None,
-    typer.Option(
-        "--at-once",
-        metavar="N",
-        help="Runs at the same time, each in a process of its own; by default one per core.",
-    ),
-]
+
 Page = Annotated[
     Path | None,
     typer.Option(
@@ -73,8 +65,8 @@ Figures = Annotated[
     typer.Option(
         "--figures",
         help=(
-            "Also draw the paper's figures, its points beside ours, as SVG: in figures/, or"
-            " DIR/img."
+            "Also draw the paper's figures as SVG, with its points and ours: in figures/, or in"
+            " DIR/img with --page."
         ),
     ),
 ]
@@ -91,15 +83,15 @@ def reproduce(
     as_json: AsJson = False,
     quiet: Quiet = False,
     cached: Cached = False,
-    at_once: AtOnce = None,
+    jobs: Jobs = None,
     page: Page = None,
     figures: Figures = False,
 ) -> None:
-    """Run a paper's experiments, print its numbers beside ours, and say which of its claims hold.
+    """Run a paper's experiments, compare its numbers with ours, and judge its claims.
 
-    Papers come with `pip install tacit-papers`. Each run is kept by itself,
-    so a stopped reproduction continues where it was. Exit code 1 if a claim
-    does not hold here.
+    Papers come with `pip install tacit-papers`. Each run is stored, so
+    repeating the command continues a stopped reproduction. The exit code is
+    1 if a claim does not hold here.
 
     \b
     Examples:
@@ -118,14 +110,14 @@ def reproduce(
     options = ReproductionOptions(
         scale=_scale(scale),
         cache=cache_folder(),
-        jobs=0 if cached else at_once_or_cores(at_once),
+        jobs=0 if cached else count_jobs(jobs),
         table=table,
         row=row,
         page=page,
         figures=(page / "img" if page else Path("figures")) if figures else None,
     )
     began = time.monotonic()
-    found = known.reproduce(options, _Bar(quiet))
+    found = known.reproduce(options, _RunProgress(quiet))
     if as_json:
         _print_json(paper, options.scale, found)
     else:
@@ -140,12 +132,12 @@ def reproduce(
 
 
 def _print_end(paper: str, scale: Scale, found: Reproduction, *, seconds: float) -> None:
-    """Print the verdicts; at the smoke scale, which decides nothing, how many cells ran."""
+    """Print the verdicts; at smoke scale, which decides no claim, only how many cells ran."""
     if scale == "smoke":
         ran = sum(cell["ours"] is not None for cell in found.cells)
         tables.say(
-            f"Smoke: {ran} of {len(found.cells)} cells ran in {seconds:.0f} s; its figures say"
-            " nothing."
+            f"Smoke scale: {ran} of {len(found.cells)} cells ran in {seconds:.0f} s; the figures"
+            " are not meaningful."
         )
         return
     rows = [(one.claim, one.verdict, one.reason) for one in found.claims]
@@ -154,13 +146,13 @@ def _print_end(paper: str, scale: Scale, found: Reproduction, *, seconds: float)
 
 
 def _print_open(paper: str, scale: Scale, claims: Sequence[JudgedClaim]) -> None:
-    """Say where claims that a scale leaves open are decided."""
+    """Say which scale decides the claims that this one leaves open."""
     undecided = sum(one.verdict == "cannot be tested here" for one in claims)
     if undecided and scale != "full":
         tables.say(
-            f"{undecided} of {len(claims)} claims are left open by the {scale} scale."
-            f" docs/{paper}.md has them by all results so far; `tacit reproduce {paper} --scale"
-            " full` runs more seeds and the paper's sizes."
+            f"{scale.capitalize()} scale does not decide {undecided} of {len(claims)} claims."
+            f" docs/{paper}.md judges them by all results so far; `tacit reproduce {paper} --scale"
+            " full` runs more seeds at the paper's sizes."
         )
 
 
@@ -173,7 +165,7 @@ def _print_json(paper: str, scale: Scale, found: Reproduction) -> None:
 
 
 def cache_folder() -> Path:
-    """Return where runs' figures are kept."""
+    """The folder of stored figures of runs."""
     from tacit.data.download.store import get_cache_folder as root
 
     return root() / "reproduce"
@@ -186,7 +178,7 @@ def _scale(name: str) -> Scale:
         if scale == name:
             return scale
     raise PlanError(
-        f"--scale {name}: needs one of {', '.join(SCALES)}.{did_you_mean(name, list(SCALES))}"
+        f"--scale must be one of {', '.join(SCALES)}, got {name}.{did_you_mean(name, list(SCALES))}"
     )
 
 
@@ -215,8 +207,8 @@ def _print_papers(*, as_json: bool) -> None:
         tables.table(("table", "scales", "what it shows"), rows, prose=range(3))
 
 
-class _Bar:
-    """A progress bar over runs on stderr, with the time left by the runs so far."""
+class _RunProgress:
+    """A progress bar over runs on stderr, with an estimate of the time left."""
 
     def __init__(self, quiet: bool) -> None:
         self.quiet = quiet

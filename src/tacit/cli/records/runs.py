@@ -1,4 +1,4 @@
-"""tacit runs, show, compare and privacy: what the records of past runs say."""
+"""tacit runs, show, compare and privacy: read the records of past runs."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 Page = Annotated[
     Path | None,
-    typer.Option("--page", metavar="FILE", help="Also draw their results by round, on a page."),
+    typer.Option("--page", metavar="FILE", help="Also write a page with their results by round."),
 ]
 
 
 def runs(runs: Runs = RUNS, as_json: AsJson = False) -> None:
-    """List the runs there are, oldest first.
+    """List all runs, oldest first.
 
     \b
     Examples:
@@ -33,19 +33,19 @@ def runs(runs: Runs = RUNS, as_json: AsJson = False) -> None:
     """
     folders = all_runs(runs)
     if as_json:
-        tables.print_json({"runs": [_listed(folder) for folder in folders]})
+        tables.print_json({"runs": [_run_to_json(folder) for folder in folders]})
     elif not folders:
-        tables.say(f"no run in {runs} yet; `tacit run PLAN` makes one")
+        tables.say(f"no run in {runs} yet; start one with `tacit run PLAN`")
     else:
         tables.table(
             ("run", "state", "result", "privacy", "when"),
-            [_line(folder) for folder in folders],
+            [_run_to_cells(folder) for folder in folders],
             prose=range(5),
         )
 
 
 def show(run: RunName, runs: Runs = RUNS, as_json: AsJson = False) -> None:
-    """Show a run's result table again, and where its files are.
+    """Show the results of a run and the paths of its files.
 
     RUN is a name that `tacit runs` lists, or a folder.
 
@@ -71,7 +71,7 @@ def show(run: RunName, runs: Runs = RUNS, as_json: AsJson = False) -> None:
 
 
 def compare(names: RunNames, runs: Runs = RUNS, page: Page = None, as_json: AsJson = False) -> None:
-    """Put runs side by side: their results, and the settings in which they differ.
+    """Compare runs: their results, and the settings in which they differ.
 
     \b
     Examples:
@@ -110,7 +110,7 @@ def compare(names: RunNames, runs: Runs = RUNS, page: Page = None, as_json: AsJs
         ]
         tables.table(("setting", *columns), settings)
     else:
-        tables.say("the plans are the same")
+        tables.say("the plans are identical")
     if page:
         tables.line(f"page:   {page}")
 
@@ -118,11 +118,11 @@ def compare(names: RunNames, runs: Runs = RUNS, page: Page = None, as_json: AsJs
 def privacy(
     run: RunName, shuffle: Shuffle = None, runs: Runs = RUNS, as_json: AsJson = False
 ) -> None:
-    """Say what a run promised the people its data is about, and what it did not.
+    """State the privacy guarantee of a run, and what it does not protect.
 
     RUN is a name that `tacit runs` lists, or a folder.
-    The first paragraph is the one a data owner may read. With --shuffle it is
-    also said what a shuffler would be worth; nothing in a run shuffles.
+    The first paragraph is written for data owners. --shuffle adds an estimate
+    of epsilon with a shuffler; no run uses one.
 
     \b
     Examples:
@@ -134,7 +134,7 @@ def privacy(
     from tacit.report.audits import build_grids, select_latest
 
     folder = folder_of(run, runs)
-    found, what_if = figures(folder), _if_shuffled(folder, shuffle)
+    found, what_if = figures(folder), _estimate_shuffled(folder, shuffle)
     if as_json:
         tables.print_json(
             {**privacy_to_json(found), **({"if_shuffled": asdict(what_if)} if what_if else {})}
@@ -150,7 +150,7 @@ def privacy(
             (total.text, total.composition, relation, promise.rests_on) for total in promise.totals
         ]
         tables.table(
-            ("epsilon", "composed of", "under this change of data", "rests on trust in"),
+            ("epsilon", "composition", "neighbouring data", "trust in"),
             rows,
             prose=range(4),
         )
@@ -166,7 +166,7 @@ def privacy(
         tables.say(what_if.sentence)
 
 
-def _if_shuffled(folder: Path, clients: int | None) -> ShuffleEstimate | None:
+def _estimate_shuffled(folder: Path, clients: int | None) -> ShuffleEstimate | None:
     from tacit.report.privacy import describe_shuffled
     from tacit.runs.run_folder import entries
 
@@ -177,7 +177,7 @@ def _when(folder: Path) -> datetime:
     return datetime.fromtimestamp(changed(folder)).astimezone()
 
 
-def _line(folder: Path) -> tuple[str, ...]:
+def _run_to_cells(folder: Path) -> tuple[str, ...]:
     from tacit.report import phrasing
 
     when = f"{_when(folder):%Y-%m-%d %H:%M}"
@@ -195,7 +195,7 @@ def _line(folder: Path) -> tuple[str, ...]:
     return run.name, run.state, result, own.privacy, when
 
 
-def _listed(folder: Path) -> dict[str, Any]:
+def _run_to_json(folder: Path) -> dict[str, Any]:
     from tacit.report.as_json import run_to_json
 
     when = _when(folder).isoformat(timespec="seconds")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 def schema() -> None:
-    """Print the JSON Schema of plans, with which editors complete keys and show their meaning.
+    """Print the JSON Schema of plans, for completion and key descriptions in editors.
 
-    Keep it beside your plans and make the first line of a plan
+    Save it next to your plans and make the first line of a plan
     #:schema ./plan.schema.json (Taplo; Even Better TOML in VS Code).
 
     \b

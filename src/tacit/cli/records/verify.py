@@ -1,4 +1,4 @@
-"""tacit verify: whether a run's folder is as it was written."""
+"""tacit verify: check the integrity of a run's files."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def verify(
     head: Annotated[
         str,
         typer.Option(
-            "--head", metavar="HEX", help="A head the record must contain, as a site got it."
+            "--head", metavar="HEX", help="A hash the record must contain, as a site received it."
         ),
     ] = "",
     runs: Runs = RUNS,
     as_json: AsJson = False,
 ) -> None:
-    """Check that a run's record, plan, checkpoint and model are as they were written.
+    """Check the integrity of a run's record, plan, checkpoint and model.
 
     RUN is a name that `tacit runs` lists, or a folder.
-    Files that were edited, cut short or swapped are named; exit code 6 then.
-    The record must be signed, and have a release for every round that
-    asked clients. Its key is in the record itself, so somebody who writes a
-    whole folder anew is found out only by --key or --head from elsewhere:
-    `tacit site status` shows both at every site that took part.
+    Files that were edited, truncated or replaced are named, and the exit
+    code is 6. The record must be signed and contain a release for every
+    round with clients. The signing key is stored in the record, so only
+    --key or --head from another source detects a forged folder:
+    `tacit site status` prints both at every participating site.
 
     \b
     Examples:
@@ -56,12 +56,12 @@ def verify(
         )
     else:
         tables.table(
-            ("file", "state", "because"),
+            ("file", "state", "reason"),
             [(one.file, one.state, one.why) for one in found],
             prose=range(3),
         )
     if broken:
         raise RunError(
-            f"{folder}: is not intact: {', '.join(dict.fromkeys(one.file for one in broken))}; do"
+            f"{folder} is not intact: {', '.join(dict.fromkeys(one.file for one in broken))}; do"
             " not rely on this run"
         )

@@ -100,7 +100,7 @@ class Handshake:
         if sum(one.clients for one in opened.values()) > bodies.MAX_CLIENTS:
             raise RunError(
                 f"{self.plan.name}: a run has at most {bodies.MAX_CLIENTS:,} clients, and the sites"
-                f" say they have more, site {most!r} alone {opened[most].clients:,}; dismiss it, or"
+                f" say they have more, site {most!r} alone {opened[most].clients:,}; revoke it, or"
                 " ask its owner"
             )
         for site, one in opened.items():

@@ -80,7 +80,7 @@ def register(folder: Path, name: str, public_key: bytes) -> None:
                 )
                 raise PeerError(
                     f"site {other} {problem}; to replace it, revoke {other} first with `tacit"
-                    f" server dismiss {other}`"
+                    f" server revoke {other}`"
                 )
         if name not in known:
             known[name] = {"public_key": line, "node_id": str(_register_key(folder, name, pem))}
