@@ -76,8 +76,7 @@ def test_ten_answers_cost_the_stated_epsilon() -> None:
     assert 2 * (1 - 1e-3) <= run.epsilon <= 2
     assert (
         claim.trust[1]
-        == "the client's own ledger, by which it answers 10 times at most and at least 4 rounds"
-        " apart"
+        == "the client's own ledger, which limits it to 10 responses, at least 4 rounds apart"
     )
 
 

@@ -92,7 +92,7 @@ def test_an_update_that_is_not_finite_is_refused(settings, wrong) -> None:
     payload = encode(
         made, np.array([0, 1, wrong, 2, 3], np.float32), Draws.seeded(0), Draws.seeded(0)
     ).payload
-    with pytest.raises(WireError, match="finite size"):
+    with pytest.raises(WireError, match="its norm must be finite and not negative"):
         total.add(payload, 1, Draws.seeded(0))
     assert total.weight == 0
 
@@ -102,5 +102,5 @@ def test_a_level_that_does_not_exist_is_refused() -> None:
     payload = np.concatenate(
         [np.array([1], "<f4").view(np.uint8), np.array([0b11_00_01_10], np.uint8)]
     )
-    with pytest.raises(WireError, match="levels from 0 to 2"):
+    with pytest.raises(WireError, match="it contains level 3; the levels are 0 to 2"):
         total.add(payload, 1, Draws.seeded(0))

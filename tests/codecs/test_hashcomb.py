@@ -263,14 +263,14 @@ def test_paper_tokens_are_static_short_and_found_without_a_secret() -> None:
     assert tokens.max() < 1 << 28
     assert revealed(PaperTokens(quantiser), tokens[None], level).tolist() == [list(range(256))]
     hidden = PaperTokens(quantiser, SECRET).hide(np.arange(256, dtype=np.uint32), level)
-    with pytest.raises(WireError, match="agreed channels"):
+    with pytest.raises(WireError, match="a token of no agreed channel"):
         revealed(open_tokens, hidden[None], level)
 
 
 def test_a_token_of_no_channel_is_noticed() -> None:
     tokens, level = KeyedTokens(derive_round_key(SECRET, 1), 4), np.array([2, 4], np.uint8)
     beyond = tokens.hide(np.array([5, 5], np.uint32), level)
-    with pytest.raises(WireError, match="clients of this round"):
+    with pytest.raises(WireError, match="a token that no client of this round can have sent"):
         revealed(tokens, beyond[None], level)
 
 
@@ -345,7 +345,7 @@ def test_what_the_server_holds_has_no_secret_and_cannot_read() -> None:
         lambda: decode(made, total, ROOT, ROOT),
         lambda: encode(made, np.zeros(9, np.float32), ROOT, ROOT),
     ):
-        with pytest.raises(RunError, match="needs the clients' secret"):
+        with pytest.raises(RunError, match="cannot encode or decode without the clients' secret"):
             refused()
 
 

@@ -200,7 +200,7 @@ def test_short_updates_are_sent_as_either_direction_about_as_often() -> None:
 
 
 def test_what_cannot_be_is_refused() -> None:
-    with pytest.raises(ChainError, match="finite l2 bound"):
+    with pytest.raises(ChainError, match="does not bound the l2 norm of a client's update"):
         codecs.chain(
             clip_largest(1.0), last=build_biased_vector(plan.ProjUnit(epsilon=4.0, clip=1.0))
         )

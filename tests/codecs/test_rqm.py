@@ -283,7 +283,7 @@ def test_the_claim_covers_each_coordinate_and_all_that_are_sent() -> None:
 
 def test_a_level_that_does_not_exist_is_refused() -> None:
     total = LevelSum(2, levels=5, bits=3)
-    with pytest.raises(WireError, match="levels from 0 to 4"):
+    with pytest.raises(WireError, match="it contains level 5; the levels are 0 to 4"):
         total.add(np.array([0b101_000], np.uint8), 1, Draws.seeded(0))
     assert total.weight == 0
     assert not total.value().any()

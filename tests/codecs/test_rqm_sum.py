@@ -87,5 +87,5 @@ def test_no_mixture_of_corners_that_was_tried_costs_more() -> None:
 
 
 def test_it_needs_a_client() -> None:
-    with pytest.raises(ValueError, match="at least one client"):
+    with pytest.raises(ValueError, match="clients must be at least 1, got 0"):
         compute_sum_curve(plan.RQM(clip=1.0, margin=1.0), 0)

@@ -60,7 +60,7 @@ def test_claims_are_those_without_tokens_and_the_server_can_do_nothing() -> None
     (without,), (under,) = bare.claims(700, 4), made.claims(700, 4)
     assert replace(under, mechanism=without.mechanism) == without
     assert "only equality" in under.mechanism
-    with pytest.raises(RunError, match="needs the clients' secret"):
+    with pytest.raises(RunError, match="cannot encode or decode without the clients' secret"):
         encode(made, UPDATES[0], ROOT, ROOT)
-    with pytest.raises(WireError, match="tokens from 0 to 10"):
+    with pytest.raises(WireError, match="it contains token 15; tokens are 0 to 10"):
         made.empty(2).add(np.array([0xFF], np.uint8), 1, ROOT)

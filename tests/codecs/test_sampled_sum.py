@@ -51,7 +51,7 @@ def test_a_sampled_run_comes_out_at_the_stated_epsilon_with_less_noise(rate, rou
         -1
     ]
     assert 2 * (1 - 1e-3) <= run.epsilon <= 2
-    assert "lets nobody know who was asked" in claim.trust[0]
+    assert "keeps secret who was sampled in a round" in claim.trust[0]
 
 
 def test_a_smaller_chance_never_asks_for_more_noise() -> None:

@@ -256,7 +256,7 @@ def test_the_whole_run_comes_out_at_the_stated_epsilon_with_hardly_more_noise_th
     assert CASE.epsilon * 0.999 <= run.epsilon <= CASE.epsilon * (1 + 1e-9)
     assert claim.trust == (
         (
-            "that the server sees the sum of a round alone, with the noise of at least 100 clients"
+            "that the server sees only the sum of a round, with the noise of at least 100 clients"
             " in it"
         ),
     )
@@ -282,7 +282,7 @@ def test_fewer_reporters_are_paid_for_with_noise() -> None:
 
 
 def test_what_cannot_be_is_refused() -> None:
-    with pytest.raises(ChainError, match="finite l2 bound"):
+    with pytest.raises(ChainError, match="does not bound the l2 norm of a client's update"):
         codecs.chain(
             clip_largest(1.0), last=build_noisy_integers(CASE, codecs.Extent(rounds=1, cohort=10))
         )

@@ -80,7 +80,7 @@ def test_votes_as_they_are_and_malformed_ones() -> None:
     )
     assert votes.tolist() == [1, -1, 1]
     assert kept == 1
-    with pytest.raises(WireError, match="5 bytes for 3 votes"):
+    with pytest.raises(WireError, match="3 votes take 5 bytes, got 4"):
         single_vote.decode_votes(np.zeros(4, np.uint8), 3)
-    with pytest.raises(WireError, match="kept more often"):
+    with pytest.raises(WireError, match="words flip a vote, which leaves no signal"):
         single_vote.decode_votes(np.array([0, 0, 0, 255, 1], np.uint8), 3)

@@ -318,13 +318,13 @@ def test_counts_of_a_site_that_cannot_be(tmp_path) -> None:
     attacks = {
         "it counts more rows than it has": {"rows": 2**53, "right": 2**53},
         "its counts contradict each other": {"rows": 10, "right": 5, "noise": 1e6},
-        "what its counts cost cannot be read": {
+        "the claim about its counts is not readable": {
             "rows": 10,
             "right": 5,
             "noise": 1.0,
             "claim": b"[" * 9000,
         },
-        "what its counts cost does not follow from their noise": {
+        "the claim about its counts does not follow from their noise": {
             "rows": 10,
             "right": 5,
             "noise": 1.0,

@@ -147,7 +147,7 @@ def token_decoder(key: str) -> object:
     held = made.keyed(b"k" * 16, 1)
     update = np.zeros(3, np.float32)
     sent = held.encode(update, {}, own=ROOT.for_client(), public=ROOT.publish())
-    return held.sent(update, update), sent
+    return held.prepare(update, update), sent
 
 
 CONSUMERS: dict[str, Callable[[], object]] = {

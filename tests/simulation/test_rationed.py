@@ -77,7 +77,7 @@ def test_a_run_keeps_its_loss_is_refused_nothing_and_is_the_same_after_a_stop(
     ]
     found = summarise_privacy(entries(whole))
     assert 8 * (1 - 1e-3) <= found.totals[-1].total.epsilon <= 8
-    assert "answers 2 times at most and at least 4 rounds apart" in found.statement
+    assert "limits it to 2 responses, at least 4 rounds apart" in found.statement
 
 
 def test_a_client_refuses_what_its_own_ledger_does_not_allow(reviews, tmp_path) -> None:

@@ -68,7 +68,7 @@ def test_codecs_whose_clients_make_the_noise_give_the_same_model_as_without_it(
     assert finished(shared).parameters_sha256 == finished(plain).parameters_sha256
     assert not record.of_kind(entries(shared), record.Refused)
     told = record.of_kind(entries(shared), record.Released)[-1].promise
-    assert "its helpers do not work together with it" in told.trust[0]
+    assert "it does not collude with its helpers" in told.trust[0]
 
 
 def test_helpers_add_up_no_fewer_clients_than_the_codec_counts_on(reviews, tmp_path) -> None:

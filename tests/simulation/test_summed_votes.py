@@ -49,10 +49,7 @@ def test_with_little_noise_clients_with_wrong_labels_are_rejected(
     assert not record.of_kind(list(record.read(folder / RECORD)), record.Refused)
     released = record.of_kind(list(record.read(folder / RECORD)), record.Released)
     promise = next(one.promise for one in released if one.exchange == "votes")
-    assert (
-        "one vector of 19 votes, to whose sum each of 2 helpers adds Gaussian noise"
-        in promise.mechanism
-    )
+    assert "one vector of 19 votes; each of 2 helpers adds Gaussian noise" in promise.mechanism
     assert promise.relation == "add or remove one client"
     errors = voted(folder)[0].errors
     noise = summed_votes.make(plan.Filter(votes_epsilon=20.0), 20, 2).sum_noise(20) / 19

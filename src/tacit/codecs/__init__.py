@@ -1,4 +1,6 @@
-"""What happens to an update before it leaves its client; one file per mechanism, one line here."""
+"""What happens to an update before it leaves its client: one file per mechanism, one line each
+here.
+"""
 
 from __future__ import annotations
 
@@ -73,12 +75,12 @@ _MAKERS_FOR_A_RUN: dict[str, Callable[[Any, Extent], Codec]] = {
     "onebit": onebit.make,
     "skellam": skellam.make,
 }
-"""Codecs whose epsilon is per run: how much noise they need depends on how long the run is."""
+"""Codecs whose epsilon is per run: their noise depends on the number of rounds."""
 
 
 def build(settings: plan.Codec, extent: Extent | None = None) -> Codec:
-    """Return the codec a plan asks for; one whose epsilon is per run, or with a range per layer,
-    needs its extent.
+    """Build the codec of a plan. A codec whose epsilon is per run, or with one range per layer,
+    needs the extent of the run.
     """
     if isinstance(settings, plan.HashComb):
         return hashcomb.make(settings, extent.layers if extent else ())
@@ -88,12 +90,12 @@ def build(settings: plan.Codec, extent: Extent | None = None) -> Codec:
         return _MAKERS[settings.name](settings)
     if extent is None:
         raise ChainError(
-            f"codec.build({settings.name}) needs the extent of the run, got none; pass"
-            " Extent(rounds=…, cohort=…)"
+            f"codec {settings.name!r} depends on the length of the run; pass"
+            " Extent(rounds=…, cohort=…) to build"
         )
     return _MAKERS_FOR_A_RUN[settings.name](settings, extent)
 
 
 def list_codecs() -> tuple[str, ...]:
-    """Return the names of all codecs."""
+    """Names of all codecs."""
     return (*_MAKERS, "hashcomb", *_MAKERS_FOR_A_RUN)

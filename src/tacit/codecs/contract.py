@@ -1,6 +1,4 @@
-"""What every codec is: a few functions, the sum its messages add up to, and the claims that go with
-them.
-"""
+"""The contract of a codec: its functions, the sum of its messages, its claims and its traits."""
 
 from __future__ import annotations
 
@@ -18,23 +16,21 @@ from tacit.randomness import ClientDraws, Draws, PublicDraws, ServerDraws, requi
 from tacit.rows import Vector
 
 Payload = NDArray[np.uint8]
-"""Bytes that belong to the message: nothing writes into them afterwards."""
+"""Bytes of a message. Nothing writes into them once the message is built."""
 
 TRUST_IN_CLIENTS = (
-    "that other sites have as many clients as they say, and these add their noise: that of an"
-    " invented client is missing"
+    "that other sites have as many clients as they state, and that these add their noise: the"
+    " noise of an invented client would be missing"
 )
-"""What a promise rests on where clients make the noise together under secure aggregation."""
+"""The assumption of a claim where clients add the noise together under secure aggregation."""
 
 Memory = dict[str, NDArray[Any]]
-"""What a client remembers of a codec between answers, by name; empty for most codecs."""
+"""Arrays that a client keeps for a codec between responses, by name; empty for most codecs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """The most one client's update can measure, in three norms; infinite where nothing
-    bounds it.
-    """
+    """Upper bounds on one client's update in three norms; infinite where nothing bounds it."""
 
     l1: float = math.inf
     l2: float = math.inf
@@ -43,14 +39,15 @@ class Bound:
 
 @dataclass(frozen=True, kw_only=True)
 class Extent:
-    """How long a run is, how many clients are asked in a round, and how large the layers of its
-    model are, one by one.
+    """The size of a run: its rounds, its cohorts and the layers of its model.
 
-    `helpers` is how many of them make a secure sum; 0 where the server adds up by itself. `clients`
-    is the most that can answer a round, where cohorts differ in size. `rate` is the chance with
-    which a client is asked in a round, by itself and unknown to all but the server; 1 where that is
-    not so. `participations` is in how many rounds a client answers at most, and `separation` how
-    many rounds lie at least from one to the next: its own ledger sees to both.
+    `cohort` is the number of clients per round. `layers` are the numbers of parameters of the
+    model's layers. `helpers` is the number of helpers of secure aggregation; 0 if the server adds
+    up messages itself. `clients` is the largest number of clients that can respond in a round,
+    where cohorts differ in size. `rate` is the probability with which each client is sampled in a
+    round, independently and known only to the server; 1 without such sampling. `participations` is
+    the largest number of rounds in which a client responds, and `separation` the smallest number of
+    rounds from one response to the next. The client's own ledger enforces both.
     """
 
     rounds: int
@@ -64,7 +61,7 @@ class Extent:
 
     @classmethod
     def of(cls, job: plan.Plan, clients: int, layers: tuple[int, ...] = ()) -> Self:
-        """Return the extent of a plan's run with so many clients."""
+        """Compute the extent of a plan's run."""
         server, ledger = job.server, job.ledger
         cohort = server.cohort_size or clients
         rate = min(1.0, cohort / clients) if server.cohort == "poisson" else 1.0
@@ -81,81 +78,81 @@ class Extent:
 
     @property
     def max_responses(self) -> int:
-        """Return how often a client answers at most."""
+        """Largest number of rounds in which a client responds."""
         return min(self.rounds, self.participations or self.rounds)
 
     @property
     def max_clients(self) -> int:
-        """Return the most clients that can answer a round."""
+        """Largest number of clients that can respond in a round."""
         return max(self.cohort, self.clients)
 
 
 class Sum(Protocol):
-    """What many payloads add up to. Sums of disjoint sets of clients can be merged."""
+    """A sum of payloads. Sums over disjoint sets of clients can be merged."""
 
     weight: int
 
     def add(self, payload: Payload, weight: int, public: PublicDraws) -> None:
-        """Add one client's payload `weight` times; `public` is the randomness of that message both
+        """Add one client's payload `weight` times; `public` is the message's randomness that both
         sides know.
         """
 
     def merge(self, other: Self) -> None:
-        """Add another sum to this one; the other is used up."""
+        """Add another sum to this one. The other must not be used afterwards."""
 
     def pack(self) -> Payload:
-        """Return the sum as bytes, to cross a wire."""
+        """Serialise the sum."""
 
     def add_packed(self, payload: Payload, weight: int) -> None:
-        """Add a sum of that weight which crossed a wire; raise WireError if it is none."""
+        """Add a serialised sum of that weight; raise WireError if the bytes are not one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EncodedUpdate:
-    """A client's answer, and what the client remembers from now on."""
+    """A client's message, and the memory that the client keeps from now on."""
 
     payload: Payload
     memory: Memory
 
 
 class UpdateEncoder(Protocol):
-    """Turns an update into a message. Runs at the client; `own` is the client's randomness,
-    `public` what the server knows too.
+    """Encodes an update at the client. `own` is the client's randomness, `public` is known to the
+    server too.
     """
 
     def __call__(
         self, update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
     ) -> EncodedUpdate:
-        """Return the message and what the client remembers."""
+        """Encode an update."""
 
 
 class SumDecoder(Protocol):
-    """Turns a sum into the mean update; `own` is the randomness of the party that decodes."""
+    """Decodes a sum into the mean update; `own` is the randomness of the party that decodes."""
 
     def __call__(self, total: Any, *, public: PublicDraws, own: ServerDraws) -> Vector:
-        """Return the mean update."""
+        """Decode the mean update."""
 
 
 class RoundsDecoder(Protocol):
-    """Decodes the sum of one round where noise of several rounds is correlated; the draws of each
-    round lie below `own`.
+    """Decodes the sum of one round where the noise of several rounds is correlated. The draws of
+    each round lie below `own`.
     """
 
     def __call__(self, total: Any, round_no: int, *, own: ServerDraws) -> Vector:
-        """Return the mean update of a round."""
+        """Decode the mean update of a round."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class IntegerCoding:
-    """What makes a codec fit for a secure sum: a message is a vector of whole numbers, and only
-    their sum is needed.
+    """Messages as vectors of integers, of which only the sum is needed: what secure aggregation can
+    add.
 
-    There are `size(dim)` numbers, added modulo 2^`bits(dim)` (16, 32 or 64). `of(payload, dim)`
-    reads them from a message. `total` makes the codec's own sum of theirs, lifted to signed
-    numbers, and of the number of clients in it. `noise(dim, own)` is what each helper adds to its
-    part of the sum; None where clients make all noise there is. `largest(dim, clients)` is a bound
-    on the absolute value of every number in the sum of `clients` honest clients, with all noise;
-    None where there is none below the modulus.
+    A message has `size(dim)` integers, added modulo 2^`bits(dim)` (16, 32 or 64). `read(payload,
+    dim)` reads them from a message. `build_sum(numbers, clients)` builds the codec's sum from the
+    aggregated integers, lifted to signed ones, and the number of clients. `noise(dim, own)` draws
+    what each helper adds to its share of the sum; None if clients add all noise. `bound(dim,
+    clients)` bounds the absolute value of every integer in the sum of `clients` honest clients,
+    with all noise; None if there is no bound below the modulus.
     """
 
     bits: Callable[[int], int]
@@ -168,37 +165,37 @@ class IntegerCoding:
 
 @dataclass(frozen=True, kw_only=True)
 class Codec:
-    """One way to turn an update into bytes, and the sum of many such messages into their mean
-    update.
+    """Turns an update into bytes, and the sum of many such messages into their mean update.
 
-    `encode` runs at the client, with what the client remembers and two kinds of randomness: the
-    client's own, which nobody may know, and the message's public one, which the server can repeat.
-    The two have types of their own. `encoder` and `decoder` are the codec's functions; `encode` and
-    `decode` check the types of the draws first. `empty(dim)` is the sum of no messages; only the
-    codec knows how a payload is laid out, so only its sum reads one. `decode` turns a sum into the
-    mean update, with public randomness and that of whoever decodes: the server, or with `decoded_by
-    = "clients"` every client for itself, from the sum the server sends back unread. A
-    codec whose clients share a secret has `keyed(secret, round_no)`: the codec as clients hold it
-    in one round. What it is called on holds no secret, which is what the agreement and the server
-    have; its own `encode` and `decode` refuse.
+    `encode` runs at the client, with the client's memory and two kinds of randomness: the client's
+    own, which nobody else may know, and the message's public randomness, which the server can
+    repeat. The two have different types. `encoder` and `decoder` are the codec's functions;
+    `encode` and `decode` check the types of the draws first. `empty(dim)` is the sum of no
+    messages. Only the codec knows the layout of a payload, so only its sum reads one. `decode`
+    turns a sum into the mean update, with public randomness and the randomness of the party that
+    decodes. That party is the server or, with `decoded_by = "clients"`, every client by itself,
+    from the sum that the server sends back unread. A codec whose clients share a secret has
+    `keyed(secret, round_no)`, which builds the clients' codec of one round. The agreement and the
+    server hold the codec without the secret; its own `encode` and `decode` refuse.
 
     `of` says what is encoded and decoded: updates, or the weights after training, whose mean is the
     next model itself.
 
-    `bound` is what clipping makes sure of before encoding. `unbiased` says that decoding gives the
-    clipped update back, over the codec's own randomness; `variance` is that of one coordinate.
-    `takes_updates` says that the sum also adds updates as they are (`add_row`, `add_lines`), with
-    the same result as encoding them first: a simulator's shortcut. `claims(dim, cohort)` is what
-    one update of `dim` parameters costs its client when the answers of `cohort` clients are added
-    up. `sum_noise(dim)` is the standard deviation of what decoding adds to each coordinate of the
-    sum, if it adds noise; then the sum of nobody is decoded too. `at_ends` says of a decoded sum
-    what share of its values lay in outermost channels, for a codec with a range. `whole` is there
-    where messages add up as whole numbers, so that a secure sum can add them. `known_noise(dim)` is
-    the standard deviation of all public noise in a coordinate of the sum, whoever adds it: a
-    released model may take it into account. `decode_over_rounds(total, round_no, own=…)` is there
-    where noise of different rounds goes together, and takes the place of `decode`; the draws of
-    each round lie below `own`. `fewest` is the fewest clients whose sum says little enough about
-    each: with fewer answers the model stays as it is.
+    `bound` is what clipping guarantees before encoding. `unbiased` says that decoding gives the
+    clipped update on average over the codec's randomness; `variance` is the variance of each
+    coordinate. `takes_updates` says that the sum also adds unencoded updates (`add_row`,
+    `add_sparse`), with the same result as encoding them first: a shortcut of the simulator.
+    `claims(dim, cohort)` are the claims about one update of `dim` parameters, when the messages of
+    `cohort` clients are added up. `sum_noise(dim)` is the standard deviation of the noise that
+    decoding adds to each coordinate of the sum, if it adds any; then an empty sum is decoded too.
+    `at_ends` computes which share of a decoded sum's values lay in the outermost channels, for a
+    codec with a range. `integers` is set where messages are vectors of integers, so that secure
+    aggregation can add them. `known_noise(dim)` is the standard deviation of all noise in a
+    coordinate of the sum, if it is public; a released model may take it into account.
+    `decode_over_rounds(total, round_no, own=…)` replaces `decode` where the noise of different
+    rounds is correlated; the draws of each round lie below `own`. `min_clients` is the smallest
+    number of clients whose sum protects each of them: with fewer responses the model does not
+    change.
     """
 
     name: str
@@ -225,15 +222,15 @@ class Codec:
     def encode(
         self, update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
     ) -> EncodedUpdate:
-        """Return a client's message; raise TypeError if its own randomness could be known to the
-        server.
+        """Encode a client's update; raise TypeError if the client's draws are of a kind that the
+        server could know.
         """
         require(own, ClientDraws)
         require(public, PublicDraws)
         return self.encoder(update, memory, own=own, public=public)
 
     def prepare(self, model: Vector, update: Vector) -> Vector:
-        """Return what is encoded of a client that changed a model by an update."""
+        """Select what is encoded: the update, or the weights that it leads to."""
         match self.of:
             case "updates":
                 return update
@@ -243,7 +240,7 @@ class Codec:
                 assert_never(self.of)
 
     def compute_update(self, model: Vector, mean: Vector) -> Vector:
-        """Return the update that a decoded mean stands for."""
+        """Compute the update of the model from a decoded mean."""
         match self.of:
             case "updates":
                 return mean
@@ -253,14 +250,12 @@ class Codec:
                 assert_never(self.of)
 
     def decode(self, total: Any, *, public: PublicDraws, own: ServerDraws) -> Vector:
-        """Return the mean update of a sum; raise TypeError if the decoder's randomness is not its
-        own.
-        """
+        """Decode the mean update; raise TypeError if the draws are not the decoding party's own."""
         require(public, PublicDraws)
         require(own, ServerDraws)
         return self.decoder(total, public=public, own=own)
 
 
 def wrap_payload(payload: Payload) -> EncodedUpdate:
-    """Return an answer of a codec that remembers nothing."""
+    """Build the message of a codec without memory."""
     return EncodedUpdate(payload=payload, memory={})

@@ -1,19 +1,19 @@
-"""Gaussian noise on the sum of all updates: central DP-FedAvg. Clients clip the length and send
-whole steps.
+"""Gaussian noise on the sum of all updates: central DP-FedAvg. Clients clip to an L2 norm and send
+integers.
 
-Without helpers the server adds the noise, with randomness of its own. It sees every update as it is
-and must be trusted: to add the noise, and to keep the updates to itself. Under a secure sum each
-helper adds the whole noise to its part of the sum, so the server never sees the sum without it, and
-clients that drop out take no noise away. Noise of several helpers adds up. The sum is divided by
-the agreed number of clients per round, whoever answered. Taking a client out, so that its answer
-counts as no change, moves the sum by at most the clip. The server refuses a message longer than
-that, where it can read one.
+Without helpers the server adds the noise, with its own randomness. It sees every unprotected update
+and must be trusted: to add the noise, and to keep the updates to itself. Under secure aggregation
+each helper adds the full noise to its share of the sum. So the server never sees the sum without
+noise, and clients that drop out take no noise away. The noise of several helpers adds up. The sum
+is divided by the agreed number of clients per round, however many responded. Removing a client, so
+that its response counts as zero, changes the sum by at most the clip. Where the server can read
+messages, it refuses one with a larger norm.
 
-Guarantees, for whoever sees the models: epsilon at delta for the whole run, for a client that
-answers every round. With Poisson cohorts (`server.cohort = "poisson"`) and no helpers, whoever
-might have been asked is covered with less noise, as long as only the server knows who was. All
-clients must weigh the same. The sum is exact, and so is its noise (`gaussian_noise`). Whatever is
-not finite counts as no change.
+Guarantees, for everybody who sees the models: epsilon at delta for the whole run, for a client that
+responds in every round. With Poisson cohorts (`server.cohort = "poisson"`) and no helpers, privacy
+is amplified by subsampling: less noise gives the same guarantee, as long as only the server knows
+who was sampled. All clients must have the same weight. The sum is exact, and so is its noise
+(`gaussian_noise`). An update that is not finite counts as zero.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
 from tacit.rows import Vector
 
 _COARSER = 6
-"""Numbers of 32 bits have steps 2^6 times as large: noise of 2^20 of them to a standard deviation,
-and room for the sum.
+"""32-bit integers have steps 2^6 times as large: 2^20 of them per standard deviation of the noise,
+which leaves space for the sum.
 """
 _FINE = 1 << 8
-"""An update needs at least so many steps to its length, or rounding to whole steps would show."""
+"""Least number of steps per clip; with fewer, the error of rounding to integers would be
+noticeable.
+"""
 
 
 def make(settings: plan.DPSum, extent: Extent) -> Codec:
-    """Return the codec whose sum gets as much noise as keeps a plan's epsilon and delta over all
-    its rounds.
-    """
+    """Build the codec whose noise on the sum keeps a plan's epsilon and delta over all rounds."""
     loss = Loss(epsilon=settings.epsilon, delta=settings.delta)
     banded = _is_banded(settings)
     codec = chain(clip_l2(settings.clip), last=build_noisy_sum(loss, extent, banded=banded))
@@ -93,15 +93,15 @@ def _is_banded(settings: plan.DPSum) -> bool:
 
 
 def build_noisy_sum(loss: Loss, extent: Extent, *, banded: bool = False) -> CodecStage:
-    """Return the end of a chain: a sum that gets Gaussian noise; the length of updates must be
-    bounded.
+    """Build the end of a chain: Gaussian noise on the sum of updates with bounded L2 norm.
 
-    With `banded` the noise of different rounds goes together, as far as clients' answers are apart.
+    With `banded` the noise of different rounds is correlated, as far as the separation of a
+    client's responses allows.
     """
     helpers, bands = extent.helpers, _choose_bands(extent, banded)
 
     def make(bound: Bound) -> Codec:
-        @lru_cache(maxsize=4)  # asked for with every message
+        @lru_cache(maxsize=4)  # needed for every message
         def scale(dim: int) -> Scale:
             fine = _choose_scale(loss, extent, bound.l2, dim, bands)
             coarse = fine.coarsen(_COARSER)
@@ -120,8 +120,7 @@ def build_noisy_sum(loss: Loss, extent: Extent, *, banded: bool = False) -> Code
                 if helpers
                 else total.value() + scale(len(total.value())).noise(own, len(total.value()))
             )
-            # Noise is the floor of a Gaussian: half a step too low on average, for each that adds
-            # some.
+            # Each party's noise is a floored Gaussian: half a step too low on average.
             middle = noisy + 0.5 * max(1, helpers)
             return np.asarray(middle * (scale(len(noisy)).step / extent.cohort), np.float32)
 
@@ -154,16 +153,14 @@ def build_noisy_sum(loss: Loss, extent: Extent, *, banded: bool = False) -> Code
 
 
 def _get_rate(extent: Extent) -> float:
-    """Return the chance with which clients are asked; 1 under a secure sum, whose server knows who
-    was.
+    """Sampling rate of a client; 1 under secure aggregation, where the server's helpers know the
+    cohort.
     """
     return 1.0 if extent.helpers else extent.rate
 
 
 def _choose_bands(extent: Extent, banded: bool) -> tuple[int, ...]:
-    """Return by how much rounds take back the noise of those before; nothing where all noise is
-    independent.
-    """
+    """Coefficients of the correlated noise; empty if the noise of all rounds is independent."""
     return (
         choose_coefficients(extent.rounds, min(extent.separation, extent.rounds)) if banded else ()
     )
@@ -185,29 +182,29 @@ def _choose_scale(
         return found
     if found.radius >> FINE_BITS < 1:
         raise ChainError(
-            f"codec.noise = 'banded' needs a noise multiplier below {STEPS >> FINE_BITS:,}; raise"
+            f"codec.noise = 'banded' allows a noise multiplier up to {STEPS >> FINE_BITS:,}; raise"
             " codec.epsilon"
         )
     return found.coarsen(FINE_BITS)
 
 
 def _fits_32_bits(scale: Scale, extent: Extent) -> bool:
-    """Return whether no sum can leave signed numbers of 32 bits, at a scale that is still far finer
-    than the noise.
+    """Whether no sum can leave signed 32-bit integers, at a scale that is still far finer than the
+    noise.
     """
     return scale.radius >= _FINE and _bound_sum(scale, extent.max_clients, extent.helpers) < 1 << 31
 
 
 def _bound_sum(scale: Scale, clients: int, helpers: int) -> int:
-    """Bound the absolute value of a number in a sum, in steps: each client's is at most the radius,
-    and noise is bounded.
+    """Bound the absolute value of an integer in a sum: each client's is at most the radius, and
+    noise is bounded.
     """
     return clients * scale.radius + helpers * (LARGEST // (STEPS // scale.steps) + 1)
 
 
 def _build_integer_coding(scale: Callable[[int], Scale], helpers: int) -> IntegerCoding:
-    """Return how messages add up under a secure sum: in numbers of 32 bits if that is certain to be
-    enough, else of 64.
+    """Describe how messages add up under secure aggregation: modulo 2^32 if that is certain to be
+    enough, else modulo 2^64.
     """
 
     def bits(dim: int) -> int:
@@ -236,29 +233,27 @@ def _claim(scale: Scale, extent: Extent, bands: tuple[int, ...]) -> Claim:
     )
     noise = GaussianNoise(scale.steps / scale.radius / compute_column_norm(bands))
     kept = (
-        [f"the client's own ledger, by which it answers {extent.max_responses:,} times at most"]
+        [f"the client's own ledger, which limits it to {extent.max_responses:,} responses"]
         if extent.participations
         else []
     )
     if bands:
-        kept = [f"{kept[0]} and at least {extent.separation} rounds apart"]
-        source = (
-            f"{source}; Choquette-Choo et al. 2023, banded noise for answers that are rounds apart"
-        )
+        kept = [f"{kept[0]}, at least {extent.separation} rounds apart"]
+        source = f"{source}; Choquette-Choo et al. 2023, banded noise for responses that are rounds apart"
     if rate < 1:
-        trust = f"{_SERVER}, and lets nobody know who was asked in a round"
+        trust = f"{_SERVER}, and keeps secret who was sampled in a round"
         source = (
-            "Koskela, Jälkö and Honkela 2020, distribution of the loss of all rounds on Poisson"
+            "Koskela, Jälkö and Honkela 2020, privacy loss distribution of all rounds on Poisson"
             " samples (dp-accounting)"
         )
     if helpers:
         who = "a helper adds" if helpers == 1 else f"each of {helpers} helpers adds"
         trust = _HELPER if helpers == 1 else _HELPERS
-    together = ", part of which the rounds after it take back" if bands else ""
+    together = ", correlated over rounds" if bands else ""
     return Claim(
         mechanism=(
-            f"updates clipped to L2 norm {scale.clip:g}, to whose sum {who} Gaussian noise (σ ="
-            f" {scale.stddev:.3g}){together}"
+            f"updates clipped to L2 norm {scale.clip:g}; {who} Gaussian noise (σ ="
+            f" {scale.stddev:.3g}) to their sum{together}"
         ),
         event=noise if rate == 1 else Sampled(noise, rate),
         unit="update",
@@ -266,20 +261,20 @@ def _claim(scale: Scale, extent: Extent, bands: tuple[int, ...]) -> Claim:
         view="everyone",
         trust=(trust, *kept),
         rests_on="helpers" if helpers else "server",
-        source=f"{source}; noise in whole steps on an exact sum",
+        source=f"{source}; integer noise on an exact sum",
     )
 
 
 _SERVER = (
-    "the server, which sees every update as it is, adds the noise and shows nobody anything but the"
-    " models"
+    "the server, which sees every unprotected update, adds the noise and shows nobody anything but"
+    " the models"
 )
 _HELPER = (
-    "that the server and its helper do not work together, and the helper to add the noise and not"
-    " to take it off the models it sees: without it the sum of the updates is left, and nobody"
-    " would notice"
+    "that the server and its helper do not collude, and that the helper adds the noise and does not"
+    " subtract it from the models it sees: nobody could notice, and the sum of the updates would"
+    " remain"
 )
 _HELPERS = (
-    "that the server and all its helpers do not work together: as long as one of them keeps to"
-    " itself and adds its noise, nobody sees more"
+    "that the server and all its helpers do not collude: one helper that keeps its secrets and adds"
+    " its noise is enough"
 )

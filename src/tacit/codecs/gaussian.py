@@ -1,13 +1,13 @@
-"""Gaussian noise at the client: local DP-FedAvg. Clip the update's length, turn it into whole
-steps, add noise, send.
+"""Gaussian noise at the client: local DP-FedAvg. Clip the update to an L2 norm, round it to
+integers, add noise, send.
 
-Replacing all rows of a client moves its clipped update by at most twice the clip, so noise is
-measured by that. The message is 32-bit whole numbers. Noise is that of `gaussian_noise`, in whole
-steps: no floating-point Gaussian is added anywhere.
+Replacing all rows of a client changes its clipped update by at most twice the clip, so that is the
+sensitivity. A message is a vector of 32-bit integers. Noise is drawn in integers too
+(`gaussian_noise`): no floating-point Gaussian is added anywhere.
 
-Guarantees, for a server that sees every message: epsilon at delta for the whole run, if the client
-answers every round. Decoding gives the clipped update back to within a step, 2^-26 of the noise.
-Whatever is not finite counts as no change.
+Guarantees, for a server that sees every message: epsilon at delta for the whole run, for a client
+that responds in every round. Decoding gives the clipped update to within a step, 2^-26 of the
+noise. An update that is not finite counts as zero.
 """
 
 from __future__ import annotations
@@ -30,13 +30,11 @@ from tacit.privacy.claim import Claim, GaussianNoise
 from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
 from tacit.rows import Vector
 
-_TIMES = 2  # the other update may be the opposite one
+_TIMES = 2  # the update may change into its opposite
 
 
 def make(settings: plan.Gaussian, extent: Extent) -> Codec:
-    """Return the codec that adds as much noise as keeps a plan's epsilon and delta over all its
-    rounds.
-    """
+    """Build the codec whose noise keeps a plan's epsilon and delta over all rounds."""
     return chain(
         clip_l2(settings.clip),
         last=build_noisy(Loss(epsilon=settings.epsilon, delta=settings.delta), extent),
@@ -44,9 +42,7 @@ def make(settings: plan.Gaussian, extent: Extent) -> Codec:
 
 
 def build_noisy(loss: Loss, extent: Extent) -> CodecStage:
-    """Return the end of a chain: Gaussian noise measured by the length of an update, which must be
-    bounded.
-    """
+    """Build the end of a chain: Gaussian noise, scaled to the bound on the L2 norm of an update."""
 
     def make(bound: Bound) -> Codec:
         def scale(dim: int) -> Scale:
@@ -59,7 +55,7 @@ def build_noisy(loss: Loss, extent: Extent) -> CodecStage:
             return wrap_payload(steps.astype("<i4").view(np.uint8))
 
         def decode(total: IntegerSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
-            # Noise is rounded down, by half a step on average.
+            # Noise is floored, which lowers it by half a step on average.
             return np.asarray(
                 (total.value() / total.weight + 0.5) * scale(len(total.value())).step, np.float32
             )
@@ -83,7 +79,7 @@ def build_noisy(loss: Loss, extent: Extent) -> CodecStage:
 def _claim(scale: Scale) -> Claim:
     return Claim(
         mechanism=(
-            f"updates clipped to L2 norm {scale.clip:g}, each number with Gaussian noise (σ ="
+            f"updates clipped to L2 norm {scale.clip:g}, with Gaussian noise on each coordinate (σ ="
             f" {scale.stddev:.3g})"
         ),
         event=GaussianNoise(STEPS / (_TIMES * scale.radius)),
@@ -92,8 +88,5 @@ def _claim(scale: Scale) -> Claim:
         view="server",
         trust=("nobody, since each client adds noise before anything leaves",),
         rests_on="nobody",
-        source=(
-            "Balle and Wang 2018, analytic calibration for all rounds together; noise in whole"
-            " steps"
-        ),
+        source=("Balle and Wang 2018, analytic calibration for all rounds together; integer noise"),
     )

@@ -10,14 +10,14 @@ epsilon would need probabilities far from one half. Then a coordinate gets sever
 with smaller biases, and their count is sent.
 
 Guarantees, for everyone who sees the sums: epsilon at delta for the whole run, for a client that
-answers every round, if its update is removed: its bits are fair coins then. The server must see the
-sum alone, of at least the agreed number of clients whose coins it does not know. `onebit_loss`
-proves how little the sums reveal, by the L2 norm of the update and not by its coordinates.
-Probabilities are multiples of 2^-32, and their squared biases add up to no more than agreed. What
-is not finite counts as 0.
+responds in every round, if its update is removed: then its bits are fair coins. The server must see
+only the sum, of at least the agreed number of clients whose coins it does not know. `onebit_loss`
+proves how little the sums reveal, given the L2 norm of the update and not its coordinates.
+Probabilities are multiples of 2^-32, and their squared biases add up to no more than agreed. Values
+that are not finite count as 0.
 
-Decoding is unbiased for updates that are clipped to their L2 norm and, rotated, to three times the
-usual size of a coordinate: about three in a thousand are larger.
+Decoding is unbiased for updates that are clipped to their L2 norm and, after rotation, to three
+times the usual size of a coordinate: about three in a thousand are larger.
 """
 
 from __future__ import annotations
@@ -61,21 +61,22 @@ from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
 from tacit.rows import Vector
 
 _REACH = 3.0
-"""How large a rotated coordinate may be, in lengths over the root of a block; larger ones are cut.
+"""Largest size of a rotated coordinate, in L2 norms over the root of a block; larger ones are
+clipped.
 """
 _LARGEST = 0.125
-"""How far a chance may be off one half. Farther off, the sum would say noticeably more than one
-with Gaussian noise.
+"""Largest bias of a bit: farther from one half, the sum would reveal noticeably more than one with
+Gaussian noise.
 """
 _COUNTS = (1, 3, 7, 15, 31, 63, 127, 255)
-"""How many bits a coordinate may have, so that their count fills whole bits."""
+"""Bits per coordinate such that their count uses all values of its own bits."""
 _BLOCK = 1 << 14  # words drawn at a time
 
 
 @dataclass(frozen=True, kw_only=True)
 class CoinBiases:
-    """How updates of a length of at most `clip` become chances: `slope` off one half for each unit,
-    `bits` bits a coordinate.
+    """How updates of L2 norm at most `clip` become probabilities: `slope` from one half per unit,
+    with `bits` bits per coordinate.
     """
 
     clip: float
@@ -87,31 +88,31 @@ class CoinBiases:
 
     @property
     def stddev(self) -> float:
-        """Return the standard deviation of the coins of one client, in units of an update."""
+        """Standard deviation of the coins of one client, in units of an update."""
         return 1 / (2 * self.slope * math.sqrt(self.bits))
 
     def clip_row(self, row: Vector) -> Vector:
-        """Return a rotated update with every coordinate where its chance is allowed."""
+        """Clip each coordinate of a rotated update to the largest allowed bias."""
         return np.clip(row, -self.largest / self.slope, self.largest / self.slope)
 
     def compute_steps(self, row: Vector) -> NDArray[np.float64]:
-        """Return how far each chance is off one half, in whole numbers of 2^-32, whose squares add
-        up to no more than agreed.
+        """Distance of each probability from one half, in integer multiples of 2^-32, with a bounded
+        sum of squares.
         """
         limit, radius = math.floor(self.largest * WORD), self.slope * self.clip * WORD
         steps = np.rint(np.clip(row.astype(np.float64) * (self.slope * WORD), -limit, limit))
-        length = math.sqrt(float(np.square(steps).sum())) * (1 + 1e-9)
-        return steps if length <= radius else np.trunc(steps * (radius / length * (1 - 1e-9)))
+        norm = math.sqrt(float(np.square(steps).sum())) * (1 + 1e-9)
+        return steps if norm <= radius else np.trunc(steps * (radius / norm * (1 - 1e-9)))
 
 
 def make(settings: plan.OneBit, extent: Extent) -> Codec:
-    """Return the codec whose bits' sum keeps a plan's epsilon and delta over all its rounds."""
+    """Build the codec whose sum of bits keeps a plan's epsilon and delta over all rounds."""
     return chain(clip_l2(settings.clip), last=build_coin_sum(settings, extent))
 
 
 def build_coin_sum(settings: plan.OneBit, extent: Extent) -> CodecStage:
-    """Return the end of a chain: one coin, or a few, for each coordinate; the length of updates
-    must be bounded.
+    """Build the end of a chain: one coin per coordinate, or a few, for updates with bounded L2
+    norm.
     """
     clients = max(1, math.floor(settings.reporters * extent.cohort))
 
@@ -173,8 +174,8 @@ def build_coin_sum(settings: plan.OneBit, extent: Extent) -> CodecStage:
 
 @lru_cache(maxsize=64)
 def choose_biases(loss: Loss, rounds: int, clients: int, clip: float, block: int) -> CoinBiases:
-    """Choose biases at which the sum of `clients` clients' coins keeps a loss over all rounds, for
-    up to 2 `block` parameters.
+    """Choose biases with which the sum of `clients` clients' coins keeps a loss over all rounds,
+    for up to 2 `block` parameters.
 
     Raises ChainError if even 255 bits per coordinate leave probabilities too far from one half.
     """
@@ -185,11 +186,11 @@ def choose_biases(loss: Loss, rounds: int, clients: int, clip: float, block: int
     counts = [count for count in _COUNTS if off / math.sqrt(count) <= _LARGEST][:3]
     if not counts:
         raise ChainError(
-            f"onebit(epsilon={loss.epsilon:g} per run) needs at most {_COUNTS[-1]} bits per"
-            f" parameter, got {math.ceil((off / _LARGEST) ** 2):,} with {clients:,} clients and"
-            f" blocks of {block:,} parameters; lower codec.epsilon, or use codec.name = 'dp_sum'"
+            f"onebit: epsilon {loss.epsilon:g} per run with {clients:,} clients and blocks of"
+            f" {block:,} parameters needs {math.ceil((off / _LARGEST) ** 2):,} bits per parameter,"
+            f" more than {_COUNTS[-1]}; lower codec.epsilon, or use codec.name = 'dp_sum'"
         )
-    # With few clients up to two bits more are sent, for then sums of smaller biases are closer to
+    # With few clients up to two more bits are sent: sums of smaller biases are closer to
     # Gaussian noise.
     bits = next(
         (count for count in counts if off / math.sqrt(count * clients) <= STEEPEST / 2), counts[-1]
@@ -203,7 +204,7 @@ def choose_biases(loss: Loss, rounds: int, clients: int, clip: float, block: int
     )  # the largest, if as little noise were enough as in the Gaussian mechanism
     widest = bias * math.sqrt(
         1 - 4 * bias**2
-    )  # about what others that lean as far as they may leave
+    )  # about what the others leave if their biases are extreme
     for _ in range(
         6
     ):  # bounds hold for all biases up to the widest, which should be hardly more than what is used
@@ -237,9 +238,9 @@ def _find_least_ratio(
         low, high = high, 1.25 * high
         if high > 100:
             raise ChainError(
-                f"onebit(epsilon={loss.epsilon:g} per run, delta={loss.delta:g}) needs a larger"
-                " delta, a smaller epsilon or more clients: the privacy loss of its sums is not"
-                " bounded closely enough here"
+                f"onebit: the privacy loss of its sums is not bounded closely enough for epsilon"
+                f" {loss.epsilon:g} per run at delta {loss.delta:g}; raise codec.delta, lower"
+                " codec.epsilon, or train with more clients"
             )
     while high / low > 1 + 1e-5:
         middle = math.sqrt(low * high)
@@ -248,8 +249,8 @@ def _find_least_ratio(
 
 
 def toss_coins(steps: NDArray[np.float64], coins: CoinBiases, own: ClientDraws) -> Payload:
-    """Return how many coins of each coordinate are ones, packed. Words are drawn and used up block
-    by block, in the cache.
+    """Count the ones of each coordinate's coins, and pack the counts. Words are drawn block by
+    block, to stay in the cache.
     """
     stream, size = own.stream(), len(steps)
     words = np.empty(_BLOCK, np.uint32)
@@ -272,7 +273,7 @@ def toss_coins(steps: NDArray[np.float64], coins: CoinBiases, own: ClientDraws) 
 def count_ones(
     steps: NDArray[np.float64], words: NDArray[np.uint32], bits: int, counts: NDArray[np.uint8]
 ) -> None:
-    """Write how many of the next `bits` words lie below each coordinate's chance."""
+    """Count how many of the next `bits` words lie below each coordinate's threshold."""
     for i in range(steps.size):
         threshold = np.int64(steps[i]) + 2147483648
         counts[i] = 0
@@ -281,8 +282,8 @@ def count_ones(
 
 
 def _build_integer_coding(coins: Callable[[int], CoinBiases], extent: Extent) -> IntegerCoding:
-    """Return how counts add up under a secure sum: in numbers of 16 bits if that is enough for all
-    clients, else of 32.
+    """Describe how counts add up under secure aggregation: modulo 2^16 if that is enough for all
+    clients, else modulo 2^32.
     """
 
     def width(dim: int) -> int:
@@ -318,12 +319,12 @@ def _claim(coins: CoinBiases, helpers: int) -> Claim:
         else f"the count of {coins.bits} random bits per parameter"
     )
     alone = (
-        f"that the server sees the sum of the bits alone, of at least {coins.clients:,} clients"
-        " whose bits it does not know"
+        f"that the server sees only the sum of the bits of at least {coins.clients:,} clients whose"
+        " single bits it does not know"
     )
     return Claim(
         mechanism=(
-            f"{how}, of updates clipped to L2 norm {coins.clip:g}; taken out, a client's bits are"
+            f"{how}, of updates clipped to L2 norm {coins.clip:g}; the bits of a removed client are"
             " fair coins"
         ),
         event=coins.event,
@@ -331,13 +332,13 @@ def _claim(coins: CoinBiases, helpers: int) -> Claim:
         relation="add or remove one client",
         view="everyone",
         trust=(
-            (f"{alone}: its helpers do not work together with it", TRUST_IN_CLIENTS)
+            (f"{alone}: it does not collude with its helpers", TRUST_IN_CLIENTS)
             if helpers
             else (alone,)
         ),
         rests_on="clients" if helpers else "server",
         source=(
-            "sums of bits are dominated by Gaussian noise, whatever the others send"
-            " (codecs/distributions/onebit_loss.py); figures numerical"
+            "sums of bits are dominated by Gaussian noise, for any bits of the others"
+            " (codecs/distributions/onebit_loss.py); computed numerically"
         ),
     )

@@ -1,4 +1,4 @@
-"""A codec of the user's own: imported, its settings checked, and built, before training starts."""
+"""A user's own codec: imported, its settings checked, and built before training starts."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _LONGEST_NAME = 60
 
 @dataclass(frozen=True, kw_only=True)
 class OwnMechanism:
-    """What a user's module offers as a codec.
+    """A codec as a user's module declares it.
 
     `settings` is a dataclass: its fields are the keys of `[codec.settings]`, with their types and
-    defaults; its `__post_init__` raises ValueError for values that make no sense. `make` builds the
-    codec for a run of some extent. The codec brings its claims and its other properties.
+    defaults. Its `__post_init__` raises ValueError for invalid values. `make` builds the codec for
+    a run of some extent. The codec carries its claims and traits.
     """
 
     settings: type[Any]
@@ -33,7 +33,7 @@ class OwnMechanism:
 def build_own(settings: plan.OwnCodec, extent: Extent) -> Codec:
     """Import the codec that a plan names, check its settings, and build it.
 
-    Whoever calls this has permission to run the code.
+    The caller has permission to run the code.
     """
     where = f"codec.name = {Reference(settings.name).path!r}"
     mechanism, chosen = load_own(settings)
@@ -69,8 +69,8 @@ def load_own(settings: plan.OwnCodec) -> tuple[OwnMechanism, Any]:
 
 
 def check_own(settings: plan.Codec) -> None:
-    """Raise PlanError if a plan names a codec of the user's own that is none, or whose settings do
-    not fit; a run calls this before it reads data.
+    """Import a user's own codec, if the plan names one; raise PlanError if it is not a codec or if
+    its settings do not fit. A run calls this before it reads data.
     """
     if isinstance(settings, plan.OwnCodec):
         load_own(settings)

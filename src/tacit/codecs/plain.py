@@ -1,6 +1,4 @@
-"""The update as it is: 32 bits per parameter, no protection. The baseline everything else is
-measured against.
-"""
+"""Unprotected float32 updates, 32 bits per parameter: the baseline of all comparisons."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from tacit.rows import Vector
 
 
 def make(settings: plan.Plain) -> Codec:
-    """Return the codec that sends float32 values in the clear, clipped to an L2 norm where the plan
+    """Build the codec that sends float32 values in the clear, clipped to an L2 norm if the plan
     says so.
     """
     if settings.clip_l2 is None:
@@ -49,12 +47,12 @@ def _unclipped() -> Codec:
 def _encode(
     update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
 ) -> EncodedUpdate:
-    # A copy: the update lies in a buffer its worker uses again, and a message owns its bytes.
+    # A copy: the worker reuses the buffer of the update, and a message owns its bytes.
     return wrap_payload(update.copy().view(np.uint8))
 
 
 def decode_mean(total: FloatSum, *, public: PublicDraws, own: ServerDraws) -> Vector:
-    """Return the mean of updates that were added as they are."""
+    """Divide the sum by its weight."""
     return (total.value() / total.weight).astype(np.float32)
 
 
@@ -68,6 +66,6 @@ def _claims(dim: int, cohort: int) -> tuple[Claim, ...]:
             view="server",
             trust=("the server and everyone who reads its traffic",),
             rests_on="nobody",
-            source="none: the update is sent as it is",
+            source="none: the update is sent unprotected",
         ),
     )

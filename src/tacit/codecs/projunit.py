@@ -1,17 +1,17 @@
-"""An update as one short random vector that leans towards it: the most accurate pure local privacy
-known (ProjUnit).
+"""ProjUnit: a short random vector biased towards the update; the most accurate pure local DP
+mechanism known.
 
-The update is cut to a length and rotated (`rotation`). Public randomness picks k of its d
-coordinates for each message; the client sends a random vector of k numbers that leans towards them
-(`privunit`). An update shorter than the clip is sent as its direction, or as the opposite one, so
-often that the mean is its length. The server puts the numbers back in their places, scales them,
-adds them up exactly and rotates once, when it decodes.
+The update is clipped to an L2 norm and rotated (`rotation`). Public randomness picks k of its d
+coordinates for each message. The client sends a random vector of k integers that is biased towards
+them (`privunit`). An update with a norm below the clip is sent as its direction or as the opposite
+one, with probabilities that give the right mean. The server puts the integers back into their
+coordinates, adds them up exactly, and scales and rotates the sum once, when it decodes.
 
-Guarantees: pure epsilon per update, whatever d and k are; `privunit` says what rests on floating
-point. Whatever is not finite counts as no change. Decoding is unbiased for clipped updates, but for
-the length of the k picked coordinates: it is taken to be that under a uniformly random rotation,
-which is off by about 1/k of it (k is at least 32, or d). The squared error of one message is about
-d / m² times the clip's square.
+Guarantees: pure epsilon per update, for any d and k; `privunit` says what depends on floating
+point. An update that is not finite counts as zero. Decoding is unbiased for clipped updates, except
+for one approximation: the norm of the k picked coordinates is taken to be its mean under a
+uniformly random rotation, with a relative error of about 1/k (k is at least 32, or d). The squared
+error of one message is about d / m² times the squared clip.
 
 Source: Asi, Feldman, Nelson, Nguyen and Talwar 2023, *Fast Optimal Locally Private Mean Estimation
 via Random Projections*.
@@ -48,13 +48,13 @@ from tacit.rows import Vector
 
 
 def make(settings: plan.ProjUnit) -> Codec:
-    """Return the codec for a plan's epsilon (per update), clip and number of coordinates."""
+    """Build the codec for a plan's epsilon (per update), clip and number of coordinates."""
     return chain(clip_l2(settings.clip), last=build_biased_vector(settings))
 
 
 @dataclass(frozen=True, kw_only=True)
 class MessageShape:
-    """How an update of `dim` parameters is sent: as `sent` numbers, for a clip, at an epsilon."""
+    """How an update of `dim` parameters is sent: as `sent` integers, with this clip and bias."""
 
     dim: int
     sent: int
@@ -63,17 +63,17 @@ class MessageShape:
 
     @property
     def places(self) -> CoordinateSample:
-        """Return which coordinates a message speaks of."""
+        """Sampler of the coordinates that a message contains."""
         return CoordinateSample(self.dim, self.sent)
 
     @property
     def scale(self) -> float:
-        """Return what one step of a message stands for, once it is back in its place."""
+        """Value of one step of a message, after scaling up from the sampled coordinates."""
         return self.clip * STEP / self.bias.mean * math.sqrt(self.dim / self.sent) / self._kept()
 
     def _kept(self) -> float:
-        """Return the mean length of the picked coordinates of a random direction, times sqrt(d/k);
-        1 if all are picked.
+        """Mean L2 norm of the picked coordinates of a random direction, times sqrt(d/k); 1 if all
+        are picked.
         """
         some, rest = self.sent / 2, (self.dim - self.sent) / 2
         logs = (
@@ -84,16 +84,16 @@ class MessageShape:
         )
         return math.sqrt(self.dim / self.sent) * math.exp(logs) if rest else 1.0
 
-    def variance(self, length: float) -> float:
-        """Return the variance of a coordinate, on average over all, for an update of a length;
-        rounding to steps adds STEP²/12.
+    def variance(self, norm: float) -> float:
+        """Variance of a coordinate, averaged over all, for an update of this L2 norm; rounding to
+        steps adds STEP²/12.
         """
         squares = (self.sent - 1 + self.bias.second_moment) / STEP**2 + self.sent / 12
-        return (self.scale**2 * squares - length**2) / self.dim
+        return (self.scale**2 * squares - norm**2) / self.dim
 
 
 def choose_shape(settings: plan.ProjUnit, dim: int) -> MessageShape:
-    """Return how an update of `dim` parameters is sent; raise ChainError if floating point is too
+    """Choose how an update of `dim` parameters is sent; raise ChainError if floating point is too
     coarse for that.
     """
     sent = min(dim, settings.coordinates or plan.ProjUnit.USUAL)
@@ -106,9 +106,7 @@ def choose_shape(settings: plan.ProjUnit, dim: int) -> MessageShape:
 
 
 def build_biased_vector(settings: plan.ProjUnit) -> CodecStage:
-    """Return the end of a chain: a random vector that leans towards an update, whose length must be
-    bounded.
-    """
+    """Build the end of a chain: a random vector biased towards an update with bounded L2 norm."""
 
     def make(bound: Bound) -> Codec:
         def shape(dim: int) -> MessageShape:
@@ -118,9 +116,9 @@ def build_biased_vector(settings: plan.ProjUnit) -> CodecStage:
             update: Vector, memory: Memory, *, own: ClientDraws, public: PublicDraws
         ) -> EncodedUpdate:
             wanted = shape(len(update))
-            length = float(np.linalg.norm(update.astype(np.float64))) / settings.clip
+            norm = float(np.linalg.norm(update.astype(np.float64))) / settings.clip
             picked = rotate(update)[wanted.places(public)].astype(np.float64)
-            forwards = own.at("sign").words(1)[0] * 2.0**-64 < (1 + min(1.0, length)) / 2
+            forwards = own.at("sign").words(1)[0] * 2.0**-64 < (1 + min(1.0, norm)) / 2
             sent = draw_biased_vector(
                 _normalise(picked) * (1 if forwards else -1), wanted.bias, own
             )
@@ -131,8 +129,8 @@ def build_biased_vector(settings: plan.ProjUnit) -> CodecStage:
             return np.asarray(rotate_back(row), np.float32)
 
         def variance(update: Vector) -> NDArray[np.float64]:
-            length = float(np.linalg.norm(update.astype(np.float64)))
-            return np.full(len(update), shape(len(update)).variance(length))
+            norm = float(np.linalg.norm(update.astype(np.float64)))
+            return np.full(len(update), shape(len(update)).variance(norm))
 
         return Codec(
             name="projunit",
@@ -147,33 +145,32 @@ def build_biased_vector(settings: plan.ProjUnit) -> CodecStage:
             claims=lambda dim, cohort: (_claim(settings.epsilon, shape(dim)),),
         )
 
-    return CodecStage(name="a vector that leans towards an update", make=make, needs=("l2",))
+    return CodecStage(name="a vector biased towards an update", make=make, needs=("l2",))
 
 
 def _subtract_rounding(epsilon: float, sent: int) -> float:
-    """Return the epsilon of the law that is drawn from, less what rounding may add."""
+    """Epsilon that is left for the distribution, after subtracting what rounding may add."""
     left = epsilon - bound_rounding(epsilon, sent)
     if left < 0.9 * epsilon:
         raise ChainError(
-            f"projunit(epsilon={epsilon:g} per update) needs fewer coordinates than {sent:,}, for"
-            f" floating point may add {bound_rounding(epsilon, sent):.2g} to epsilon; lower"
-            " codec.coordinates"
+            f"projunit(epsilon={epsilon:g} per update): with {sent:,} coordinates floating point"
+            f" may add {bound_rounding(epsilon, sent):.2g} to epsilon; lower codec.coordinates"
         )
     return left
 
 
 def _normalise(picked: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a vector of length 1; any does where nothing was picked that is not zero."""
-    length = float(np.linalg.norm(picked))
-    if length > 0:
-        return np.asarray(picked / length)
+    """Scale a vector to L2 norm 1; a zero vector becomes a fixed unit vector."""
+    norm = float(np.linalg.norm(picked))
+    if norm > 0:
+        return np.asarray(picked / norm)
     return np.asarray(np.eye(1, len(picked))[0])
 
 
 def _claim(epsilon: float, shape: MessageShape) -> Claim:
     return Claim(
         mechanism=(
-            f"a random vector that leans towards {shape.sent:,} rotated coordinates (length cut to"
+            f"a random vector biased towards {shape.sent:,} rotated coordinates (clipped to L2 norm"
             f" {shape.clip:g})"
         ),
         event=BiasedVector(
@@ -188,7 +185,7 @@ def _claim(epsilon: float, shape: MessageShape) -> Claim:
         trust=("nobody, since each client randomises before anything leaves",),
         rests_on="nobody",
         source=(
-            "Asi, Feldman, Nelson, Nguyen and Talwar 2023; pure epsilon of the whole vector, less"
-            " what floating point may add"
+            "Asi, Feldman, Nelson, Nguyen and Talwar 2023; pure epsilon of the whole vector, with"
+            " an allowance for floating point"
         ),
     )

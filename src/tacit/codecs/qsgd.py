@@ -1,14 +1,15 @@
-"""A few bits per parameter by random rounding to evenly spaced levels, without any protection: a
+"""A few bits per parameter by stochastic rounding to evenly spaced levels, without protection: a
 baseline for bytes.
 
-Levels lie evenly over plus and minus the size of the update: its length, as published, or its
-largest value, which leaves less rounding error. The size is sent too, as 32 bits. With two bits or
-more one level is zero, so what did not change costs no error; one bit is the sign alone, at random.
+Levels are evenly spaced between plus and minus the norm of the update: its L2 norm, as published,
+or its maximum norm, which has a smaller rounding error. The norm is sent too, as 32 bits. With two
+bits or more one level is zero, so coordinates that did not change have no error. One bit is a
+random sign.
 
-Guarantees: unbiased; a coordinate's variance is that of rounding between its two neighbours. No
-privacy: rounding moves a value by less than a step and the size is exact. An update that is not
-finite is refused by the server. Source: Alistarh, Grubic, Li, Tomioka, Vojnovic 2017, *QSGD*, with
-levels on both sides of zero counted in the bits.
+Guarantees: unbiased; the variance of a coordinate is that of rounding between its two neighbours.
+No privacy: rounding moves a value by less than a step, and the norm is exact. The server refuses an
+update that is not finite. Source: Alistarh, Grubic, Li, Tomioka, Vojnovic 2017, *QSGD*, with levels
+on both sides of zero counted in the bits.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tacit.rows import Vector
 
 
 def make(settings: plan.QSGD) -> Codec:
-    """Return the quantiser for a plan's number of bits and its norm."""
+    """Build the quantiser for a plan's number of bits and kind of norm."""
     bits, levels = settings.bits, count_levels(settings.bits)
 
     def encode(
@@ -61,15 +62,13 @@ def make(settings: plan.QSGD) -> Codec:
 
 
 def count_levels(bits: int) -> int:
-    """Return how many levels there are: an odd number, with zero in the middle, unless there is
-    only one bit.
-    """
+    """Number of levels: odd, with zero in the middle, unless there is only one bit."""
     return max(2, (1 << bits) - 1)
 
 
 def compute_norm(update: Vector, kind: Literal["l2", "max"]) -> float:
-    """L2 or maximum norm of an update, as a float32 that is not below any of its values; not
-    finite if a value is not.
+    """L2 or maximum norm as a float32 that is not below any absolute value; not finite if a value
+    is not.
     """
     match kind:
         case "max":
@@ -83,7 +82,7 @@ def compute_norm(update: Vector, kind: Literal["l2", "max"]) -> float:
 
 
 def compute_positions(update: Vector, size: float, levels: int) -> NDArray[np.float64]:
-    """Return where each value lies, counted in levels from the lowest one."""
+    """Position of each value, in levels above the lowest one."""
     if not 0 < size < np.inf:
         return np.full(len(update), (levels - 1) // 2, np.float64)
     return np.asarray((update.astype(np.float64) / size + 1) * ((levels - 1) / 2))
@@ -91,12 +90,12 @@ def compute_positions(update: Vector, size: float, levels: int) -> NDArray[np.fl
 
 def _claim(bits: int) -> Claim:
     return Claim(
-        mechanism=f"numbers rounded at random to {bits} bit{'s' if bits > 1 else ''} each",
+        mechanism=f"stochastic rounding to {bits} bit{'s' if bits > 1 else ''} per parameter",
         event=Open(),
         unit="update",
         relation="replace all rows of one client",
         view="server",
         trust=("the server and everyone who reads its traffic",),
         rests_on="nobody",
-        source="none: random rounding saves bytes and protects nothing",
+        source="none: stochastic rounding saves bytes and protects nothing",
     )

@@ -1,16 +1,17 @@
-"""A quantiser with a guarantee: random levels, and random rounding to one of them (randomised
-quantisation, RQM).
+"""Randomised quantisation (RQM): random levels, and stochastic rounding to one of them, with a
+privacy guarantee.
 
-`codecs/distributions/rqm_output.py` has the distribution, and why what is stated bounds what the program
-draws. For a value between two of the distribution's corners, a first 32-bit word draws one of the two and a
-second word, compared with that corner's cumulative counts, the level. The index of the level is
-sent, in as few bits as hold it; the server takes the level's value.
+`codecs/distributions/rqm_output.py` has the output distribution, and the proof that the stated
+epsilon bounds what the program draws. For a value between two corners of the distribution, a first
+32-bit word draws one of the two. A second word, compared with that corner's cumulative counts,
+draws the level. The index of the level is sent, in as few bits as hold it; the server uses the
+level's value.
 
-Guarantees, for a server that sees every message: pure epsilon and a Rényi curve per coordinate; an
-update costs what its sent coordinates cost together. Decoding is unbiased for clipped values to
-within m 2^-31 (c + Δ), below the resolution of a float32 for m up to 64; a coordinate's variance is
+Guarantees, for a server that sees every message: pure epsilon and a Rényi curve per coordinate,
+composed over the sent coordinates of an update. Decoding is unbiased for clipped values to within m
+2^-31 (c + Δ), below the resolution of a float32 for m up to 64. The variance of a coordinate is
 (d/k) E[B(z)²] - v², where k of d coordinates are sent. Zero, huge, infinite and NaN values are all
-mapped into range (NaN counts as no change).
+mapped into range (NaN counts as 0).
 """
 
 from __future__ import annotations
@@ -41,9 +42,7 @@ _BLOCK = (
 
 
 def make(settings: plan.RQM) -> Codec:
-    """Return the randomised quantiser for a plan's clip, margin, levels and share of kept
-    levels.
-    """
+    """Build the randomised quantiser for a plan's clip, margin, levels and share of kept levels."""
     distribution = build_distribution(
         settings.clip, settings.margin, settings.levels, settings.keep
     )
@@ -107,14 +106,14 @@ def _claim(settings: plan.RQM, distribution: OutputDistribution, sent: int, dim:
         trust=("nobody, since each client randomises before anything leaves",),
         rests_on="nobody",
         source=(
-            "Youn et al. 2023; epsilon exact from counts of 2^32 words, Rényi curve numerical, both"
-            " largest over all values"
+            "Youn et al. 2023; epsilon exact from counts of 2^32 words, Rényi curve numerical, each"
+            " the maximum over all values"
         ),
     )
 
 
 def compute_cumulative_counts(distribution: OutputDistribution, bits: int) -> NDArray[np.int64]:
-    """Return for each corner how many words give each level or one below it; filled up with 2^32 to
+    """For each corner, the number of words that give each level or a lower one; padded with 2^32 to
     a power of two.
     """
     ends = np.full((len(distribution.counts), 1 << bits), WORD, np.int64)
@@ -123,19 +122,19 @@ def compute_cumulative_counts(distribution: OutputDistribution, bits: int) -> ND
 
 
 def count_packed_bytes(count: int, bits: int) -> int:
-    """Return how many bytes hold that many numbers."""
+    """Number of bytes that hold `count` numbers of `bits` bits."""
     return (count * bits + 7) // 8
 
 
 def randomise_levels(
     update: Vector, distribution: OutputDistribution, ends: NDArray[np.int64], own: ClientDraws
 ) -> Payload:
-    """Return one randomised level per coordinate, packed. Words are drawn and used up block by
-    block, in the cache.
+    """Draw one randomised level per coordinate, and pack them. Words are drawn block by block, to
+    stay in the cache.
     """
     levels = distribution.counts.shape[1]
     bits, step = count_index_bits(levels), 2 * distribution.reach / (levels - 1)
-    # How many levels lie at or below -clip: cell number `first + n` of the levels is cell n of the
+    # Number of levels at or below -clip: cell `first + n` of the levels is cell n of the
     # corners.
     first = float(np.sum(distribution.levels <= -distribution.clip * (1 - 1e-9)) - 1)
     payload = np.empty(count_packed_bytes(len(update), bits), np.uint8)
@@ -164,12 +163,11 @@ def draw_levels(
     ends: NDArray[np.int64],
     found: NDArray[np.uint8],
 ) -> None:
-    """Write the index of a random level for each coordinate into `found`; two words are used for
-    each.
+    """Write the index of a random level for each coordinate into `found`; each uses two words.
 
-    `cells` turns a value into the number of its cell between corners: added to the value over the
-    step. Should rounding miss the cell by one, the value is taken for the corner between them,
-    which it then equals but for rounding.
+    `cells` turns a value into the number of its cell between corners: an offset, and a factor for
+    the value. If rounding misses the cell by one, the value is treated as the corner between them,
+    which it equals up to rounding.
     """
     last, width = corners.size - 2, ends.shape[1]
     flat = ends.reshape(ends.size)
@@ -184,7 +182,7 @@ def draw_levels(
         word = np.int64(words[2 * i + 1])
         base, half = corner * width, width >> 1
         start = base
-        while half > 0:  # how many ends are at or below the word; no branch depends on the draw
+        while half > 0:  # count ends at or below the word; no branch depends on the draw
             start += half * np.int64(flat[start + half - 1] <= word)
             half >>= 1
         found[i] = start - base

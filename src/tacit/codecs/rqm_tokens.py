@@ -1,10 +1,10 @@
-"""Randomised levels under keyed tokens: clients read the sum, the server counts what it cannot
-read.
+"""Randomised levels under keyed tokens: clients can read the sum, the server counts tokens that it
+cannot read.
 
-The index of a level goes under a permutation of all levels, one for each round and coordinate, as
-in `hashcomb/tokens.py`. That is post-processing of a message that was already randomised: what the
-codec claims holds unchanged, against everybody. In addition whoever lacks the clients' secret sees
-only which clients sent equal levels at a coordinate in a round.
+The index of a level is hidden by a permutation of all levels, one for each round and coordinate, as
+in `hashcomb/tokens.py`. That is post-processing of a randomised message: the claim of the codec
+holds unchanged, against everybody. In addition, a party without the clients' secret sees only which
+clients sent equal levels at a coordinate in a round.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ from tacit.rows import Vector
 
 
 def hide_under_tokens(made: Codec, levels: int) -> Codec:
-    """Return a codec that sends one of `levels` indices per coordinate, with its indices under
-    tokens.
-    """
+    """Hide the indices of a codec that sends one of `levels` indices per coordinate under tokens."""
 
     def keyed(secret: bytes, round_no: int) -> Codec:
         return _build_client_codec(
@@ -48,7 +46,7 @@ def hide_under_tokens(made: Codec, levels: int) -> Codec:
                 claim,
                 mechanism=(
                     f"{claim.mechanism}, under keyed tokens: without the clients' secret only"
-                    " equality shows"
+                    " equality is visible"
                 ),
             )
             for claim in made.claims(dim, cohort)
@@ -59,7 +57,7 @@ def hide_under_tokens(made: Codec, levels: int) -> Codec:
 
 
 def _build_client_codec(made: Codec, levels: int, tokens: KeyedTokens) -> Codec:
-    """Return the codec as clients hold it in one round."""
+    """Build the codec that clients hold in one round."""
     bits = count_index_bits(levels)
 
     def every(dim: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
@@ -76,7 +74,7 @@ def _build_client_codec(made: Codec, levels: int, tokens: KeyedTokens) -> Codec:
         sent, plain = total.build_histogram(), LevelSum(total.dim, levels, bits)
         for here, indices in tokens.reveal(sent, every(total.dim)):
             plain.total[here] = (
-                (2 * indices.astype(np.int64) - (levels - 1)) * sent.weights_of(here)
+                (2 * indices.astype(np.int64) - (levels - 1)) * sent.select_weights(here)
             ).sum(axis=0)
         plain.weight = total.weight
         return made.decode(plain, public=public, own=own)
@@ -86,6 +84,6 @@ def _build_client_codec(made: Codec, levels: int, tokens: KeyedTokens) -> Codec:
 
 def _refuse_without_secret(*given: object, **draws: object) -> NoReturn:
     raise RunError(
-        "rqm(tokens=true) needs the clients' secret to encode or decode, got none; use the codec a"
-        " site holds"
+        "rqm with codec.tokens = true cannot encode or decode without the clients' secret; use the"
+        " codec that a site holds"
     )

@@ -6,17 +6,16 @@ e^eps/(1+e^eps). Together they are one biased coin per coordinate, so one 32-bit
 integer comparison per coordinate do both steps exactly: P(1 | v) = threshold(v) / 2^32, where
 threshold runs from `flips` at v = -q to 2^32 - flips at v = +q.
 
-With `clip_l1` the whole update is scaled into an l1 ball before quantising. Then few coordinates
+With `clip_l1` the whole update is scaled into an L1 ball before quantising. Then few coordinates
 can be extreme at once, and the epsilon of the whole update is at most (C1/q + d 2^-32/f) (f + ln((1
-+ e^eps) / 2)) for d coordinates, of which f is the part of the signal that the flips leave; the
-second term pays for the rounding of thresholds to integers.
++ e^eps) / 2)) for d coordinates. Here f is the part of the signal that the flips leave, and the
+second term covers the rounding of thresholds to integers.
 
 Guarantees: the log ratio of the probabilities of either output for any two values is at most
-ln((2^32 - flips) / flips), attained at v = ±q; the decoded mean is unbiased for clipped values; a
-coordinate's variance is q²/f² - v². Zero, huge, infinite and NaN values are all mapped into range
-(NaN counts as no change). Source: Nagy et al. 2023, algorithms 1 and 2; the printed decoder (its
-equation 5) multiplies where it must divide and is kept as decoder = "printed" for demonstration
-only.
+ln((2^32 - flips) / flips), attained at v = ±q; the decoded mean is unbiased for clipped values; the
+variance of a coordinate is q²/f² - v². Zero, huge, infinite and NaN values are all mapped into
+range (NaN counts as 0). Source: Nagy et al. 2023, algorithms 1 and 2. The printed decoder (equation
+5) multiplies where it must divide; it is kept as decoder = "printed" for demonstration only.
 """
 
 from __future__ import annotations
@@ -45,23 +44,21 @@ _BLOCK = 1 << 14  # coordinates drawn at a time
 
 
 def compute_flips(epsilon: float) -> int:
-    """Return the smallest number of 32-bit words that flip a bit without exceeding epsilon
-    per bit.
-    """
+    """Smallest number of 32-bit words that flip a bit, such that epsilon per bit is not exceeded."""
     return math.ceil(WORD / (1.0 + math.exp(epsilon)))
 
 
 def compute_bit_epsilon(flips: int) -> float:
-    """Return the epsilon per bit of an integer threshold, rounded up: ln((2^32 - flips) / flips).
+    """Epsilon per bit of an integer threshold, rounded up: ln((2^32 - flips) / flips).
 
-    As log1p of an exact numerator it is within two units of its last place, also where epsilon is
-    tiny; the factor is at least four.
+    As log1p of an exact numerator it is within two units in the last place, also where epsilon is
+    tiny; the factor adds at least four.
     """
     return math.log1p((WORD - 2 * flips) / flips) * (1 + 2**-50)
 
 
 def make(settings: plan.RR) -> Codec:
-    """Return the one-bit randomised-response codec for a plan's epsilon (per bit) and clip (the
+    """Build the one-bit randomised-response codec for a plan's epsilon (per bit) and clip (the
     paper's q).
     """
     bits = build_one_bit(compute_flips(settings.epsilon), settings.clip, settings.decoder)
@@ -72,8 +69,8 @@ def make(settings: plan.RR) -> Codec:
 
 
 def build_one_bit(flips: int, clip: float, decoder: Decoding = "corrected") -> CodecStage:
-    """Return the end of a chain: one randomised bit per coordinate, `flips` of 2^32 words flip it,
-    values clipped to ±clip.
+    """Build the end of a chain: one randomised bit per coordinate, flipped by `flips` of 2^32
+    words, of values clipped to ±clip.
     """
     keep = compute_kept_signal(flips)
 
@@ -129,18 +126,18 @@ def _claim(flips: int, clip: float, bound: Bound, dim: int) -> Claim:
         view="server",
         trust=("nobody, since each client randomises before anything leaves",),
         rests_on="nobody",
-        source="Nagy et al. 2023, with the corrected decoder; exact law P(1|v) = threshold(v)/2^32",
+        source="Nagy et al. 2023, with the corrected decoder; exactly P(1|v) = threshold(v)/2^32",
     )
 
 
 def compute_kept_signal(flips: int) -> float:
-    """Return f: how much of the signal the flips leave."""
+    """Part of the signal that the flips leave (f)."""
     return (WORD - 2 * flips) / WORD
 
 
 def randomise_bits(update: Vector, flips: int, clip: float, own: ClientDraws) -> Payload:
-    """Return one randomised bit per coordinate, packed. Words are drawn and used up block by block,
-    in the cache.
+    """Draw one randomised bit per coordinate, and pack them. Words are drawn block by block, to
+    stay in the cache.
     """
     payload = np.empty(count_packed_bytes(len(update)), np.uint8)
     largest = WORD // 2 - flips
@@ -153,7 +150,7 @@ def randomise_bits(update: Vector, flips: int, clip: float, own: ClientDraws) ->
 
 
 def bound_update_epsilon(flips: int, clip: float, ball: float, dim: int) -> float:
-    """Return the bound on the whole update's epsilon under an l1 bound.
+    """Bound the epsilon of a whole update under an L1 bound.
 
     Proof. A coordinate v is sent as 1 with probability (1 + s)/2, where s = rint(v f 2^31 / q) /
     2^31 and |s| <= f; so
@@ -170,7 +167,7 @@ def bound_update_epsilon(flips: int, clip: float, ball: float, dim: int) -> floa
 
 
 def count_packed_bytes(dim: int) -> int:
-    """Return how many bytes hold one bit per parameter."""
+    """Number of bytes that hold one bit per parameter."""
     return (dim + 7) // 8
 
 
@@ -187,9 +184,9 @@ def quantise_flip_pack(
     are zero.
 
     threshold(v) - 2^31 = clamp(v * scale, ±largest) is compared with the word shifted by 2^31: the
-    same test as word < threshold(v), in signed arithmetic that fits 32 bits. `flags` is scratch of
-    a multiple of eight bytes, at least as long as the update. Two plain loops, one over coordinates
-    and one over bytes, so that both are vectorised.
+    same test as word < threshold(v), in signed arithmetic that fits 32 bits. `flags` is a scratch
+    buffer of a multiple of eight bytes, at least as long as the update. The two plain loops, one
+    over coordinates and one over bytes, are both vectorised.
     """
     limit = float(largest)
     size, whole = update.size, (update.size + 7) // 8

@@ -1,12 +1,12 @@
-"""A few randomised bits of a large update: sound for the whole update, because only those bits are
-sent.
+"""A few randomised bits of a large update: a sound epsilon for the whole update, because only those
+bits are sent.
 
-Public randomness picks k of the d coordinates for each message; each is sent as one randomised bit
-at E/k, so the whole update is E-differentially private however large the model is. The server
-scales what it gets by d/k.
+Public randomness picks k of the d coordinates for each message. Each is sent as one randomised bit
+at E/k, so the whole update is E-differentially private for a model of any size. The server scales
+the bits by d/k.
 
-Guarantees: epsilon per update at most E; unbiased; a coordinate's variance is (d/k) q²/f² - v².
-Source: coordinate sampling over the one-bit channel of rr; k = E/2.177 minimises the variance
+Guarantees: epsilon per update at most E; unbiased; the variance of a coordinate is (d/k) q²/f² -
+v². Source: coordinate sampling over the one-bit channel of rr; k = E/2.177 minimises the variance
 (where sinh(2t) = 4t, t = E/2k), and k = 1 below that.
 """
 
@@ -36,21 +36,19 @@ _BEST_EPSILON_PER_BIT = 2.177
 
 
 def choose_bit_count(epsilon: float, dim: int) -> int:
-    """Return how many coordinates to report for epsilon per update."""
+    """Number of coordinates to report for an epsilon per update."""
     return min(dim, max(1, round(epsilon / _BEST_EPSILON_PER_BIT)))
 
 
 @dataclass(frozen=True)
 class CoordinateSample:
-    """Which of `dim` coordinates a message speaks of: `bits` of them, chosen by its public
-    randomness.
-    """
+    """The `bits` of `dim` coordinates that a message contains, chosen by its public randomness."""
 
     dim: int
     bits: int
 
     def __call__(self, public: PublicDraws) -> NDArray[np.int64]:
-        """Return the coordinates in ascending order."""
+        """Draw the coordinates, in ascending order."""
         return np.sort(public.generator().choice(self.dim, self.bits, replace=False))
 
 
@@ -59,7 +57,7 @@ def _sample_coordinates(epsilon: float, dim: int) -> CoordinateSample:
 
 
 def make(settings: plan.RRSampled) -> Codec:
-    """Return the sampled randomised-response codec for a plan's epsilon (per update) and clip."""
+    """Build the sampled randomised-response codec for a plan's epsilon (per update) and clip."""
     epsilon, clip = settings.epsilon, settings.clip
 
     def flips(dim: int) -> int:

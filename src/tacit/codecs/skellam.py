@@ -1,18 +1,18 @@
-"""Integers with a share of the noise from each client, added up modulo a power of two: DP-FedAvg
-under secure aggregation.
+"""Integers with a share of the noise from each client, added up modulo a power of two: distributed
+DP-FedAvg under secure aggregation.
 
-A client clips its update to an L2 norm and rotates it (`rotation`), scales it, rounds it at random
-to integers of bounded L2 norm, adds Skellam noise (`draw_skellam`), and sends the result modulo
-2^bits. The noise of many clients adds up to Skellam noise.
+A client clips its update to an L2 norm and rotates it (`rotation`), scales it, rounds it
+stochastically to integers of bounded L2 norm, adds Skellam noise (`skellam_noise`), and sends the
+result modulo 2^bits. The noise of many clients adds up to Skellam noise.
 
 Guarantees, for everyone who sees the sums: epsilon at delta for the whole run, for a client that
-answers every round, if its update is removed: it sends noise alone then. The server must see the
-sum alone, with the noise of at least the agreed number of clients in it. All clients must have the
-same weight. Norms are checked in integers, and noise is drawn in them. `skellam_loss` proves that
-the sums reveal no more than Gaussian noise of almost the same size.
+responds in every round, if its update is removed: then it sends noise only. The server must see
+only the sum, with the noise of at least the agreed number of clients in it. All clients must have
+the same weight. Norms are checked in integers, and noise is drawn in integers. `skellam_loss`
+proves that the sums reveal no more than Gaussian noise with almost the same standard deviation.
 
-Decoding gives the clipped update back on average, unless a sum leaves the modulus: the scale leaves
-room for four standard deviations of a coordinate even if all updates were the same.
+Decoding gives the clipped update on average, unless a sum leaves the modulus: the scale leaves
+space for four standard deviations of a coordinate even if all updates were equal.
 
 Source: Agarwal, Kairouz and Liu 2021, *The Skellam Mechanism for Differentially Private Federated
 Learning*.
@@ -62,19 +62,19 @@ from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
 from tacit.rows import Vector
 
 _FINE = 50.0
-"""Steps to the root of the number of parameters, in a clip: then rounding makes updates longer by
-1e-4, and more would not help.
+"""Steps per clip, divided by the root of the number of parameters. Rounding then increases the L2
+norm of updates by 1e-4; a finer grid would not help.
 """
 _TRIES = 100
-"""Random roundings before one towards zero is taken; each is short enough with a chance of at least
-0.39.
+"""Stochastic roundings before rounding towards zero; each has a small enough norm with probability
+at least 0.39.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class SumFormat:
-    """What both sides know of a round: how many clients count, how many may answer, and the bits of
-    a number.
+    """What both sides know of a round: how many clients count for the guarantee, how many may
+    respond, and the bits per integer.
     """
 
     min_clients: int
@@ -85,8 +85,8 @@ class SumFormat:
 
 @dataclass(frozen=True, kw_only=True)
 class IntegerGrid:
-    """Updates of a length of at most `clip` as whole numbers: `scale` to a unit, squares up to
-    `squares`, noise of `parts`.
+    """Updates of L2 norm at most `clip` as integers: `scale` steps per unit, a squared norm of at
+    most `squares`, and noise of variance `parts`.
     """
 
     clip: float
@@ -97,12 +97,12 @@ class IntegerGrid:
 
     @property
     def stddev(self) -> float:
-        """Return the standard deviation of one client's noise, in units of an update."""
+        """Standard deviation of one client's noise, in units of an update."""
         return math.sqrt(self.parts / PARTS) / self.scale
 
     def round_randomly(self, row: Vector, own: ClientDraws) -> NDArray[np.int64]:
-        """Return a rotated update, rounded at random to whole numbers whose squares add up to at
-        most `squares`.
+        """Round a rotated update stochastically to integers with a squared norm of at most
+        `squares`.
         """
         wanted = row.astype(np.float64) * self.scale
         below = np.floor(wanted)
@@ -118,15 +118,15 @@ class IntegerGrid:
 
 
 def make(settings: plan.Skellam, extent: Extent) -> Codec:
-    """Return the codec whose clients together add as much noise as keeps a plan's epsilon and delta
-    over all its rounds.
+    """Build the codec whose clients together add the noise that keeps a plan's epsilon and delta
+    over all rounds.
     """
     return chain(clip_l2(settings.clip), last=build_noisy_integers(settings, extent))
 
 
 def build_noisy_integers(settings: plan.Skellam, extent: Extent) -> CodecStage:
-    """Return the end of a chain: whole numbers, each client with its share of the noise; updates
-    must be bounded in length.
+    """Build the end of a chain: integers, each client with its share of the noise, of updates with
+    bounded L2 norm.
     """
     min_clients = max(1, math.floor(settings.reporters * extent.cohort))
     sums = SumFormat(
@@ -177,15 +177,15 @@ def build_noisy_integers(settings: plan.Skellam, extent: Extent) -> CodecStage:
             min_clients=min_clients,
         )
 
-    return CodecStage(name="whole numbers with a share of the noise", make=make, needs=("l2",))
+    return CodecStage(name="integers with a share of the noise", make=make, needs=("l2",))
 
 
 @lru_cache(maxsize=64)
 def choose_grid(loss: Loss, sums: SumFormat, clip: float, dim: int) -> IntegerGrid:
-    """Return the whole numbers and the noise that keep a loss over all rounds, at the largest scale
-    that fits the bits.
+    """Choose the grid and the noise that keep a loss over all rounds, at the largest scale that
+    fits the bits.
 
-    Raises ChainError if the numbers of all clients do not fit.
+    Raises ChainError if the integers of all clients do not fit.
     """
     least = calibrate_multiplier(loss.epsilon, loss.delta) * math.sqrt(sums.rounds)
 
@@ -197,9 +197,9 @@ def choose_grid(loss: Loss, sums: SumFormat, clip: float, dim: int) -> IntegerGr
         low, high = high, 1.5 * high
         if high > 100:
             raise ChainError(
-                f"skellam(epsilon={loss.epsilon:g} per run, bits={sums.bits}) needs more bits for"
-                f" {sums.max_clients:,} clients and {dim:,} parameters, or a larger epsilon or delta;"
-                " raise codec.bits"
+                f"skellam: {sums.bits} bits are too few for epsilon {loss.epsilon:g} per run with"
+                f" {sums.max_clients:,} clients and {dim:,} parameters; raise codec.bits,"
+                " codec.epsilon or codec.delta"
             )
     while high / low > 1 + 2e-5:
         middle = math.sqrt(low * high)
@@ -212,15 +212,15 @@ def choose_grid(loss: Loss, sums: SumFormat, clip: float, dim: int) -> IntegerGr
 
 
 def build_grid(multiplier: float, sums: SumFormat, clip: float, dim: int) -> IntegerGrid:
-    """Return the grid for noise of `multiplier` clips on the sum of the clients that count."""
+    """Build the grid for a noise multiplier of the sum over the clients that count."""
     spread = (
         sums.max_clients**2 / dim + multiplier**2 * sums.max_clients / sums.min_clients
     )  # of a coordinate of the sum, in clips squared
     room = 4.0 ** (sums.bits - 1) - 4 * sums.max_clients
     if room <= 16 * spread:
         raise ChainError(
-            f"skellam(bits={sums.bits}) needs more bits for {sums.max_clients:,} clients with noise of"
-            f" {multiplier:.3g} clips; raise codec.bits"
+            f"skellam: {sums.bits} bits are too few for {sums.max_clients:,} clients with a noise"
+            f" multiplier of {multiplier:.3g}; raise codec.bits"
         )
     steps = math.sqrt(room / (16 * spread))  # to a clip
     steps = min(steps, _FINE * math.sqrt(dim), WIDEST * math.sqrt(sums.min_clients) / multiplier)
@@ -234,10 +234,10 @@ def build_grid(multiplier: float, sums: SumFormat, clip: float, dim: int) -> Int
 
 
 def bound_squares(steps: float, dim: int) -> int:
-    """Return the most that squares of a rounded update of so many steps may add up to.
+    """Bound the squared norm of a rounded update whose L2 norm was `steps`.
 
-    Either rounding moved each number by one, or it came out as one of those at least 39 % of
-    roundings that are no longer (a martingale bound at the chance e^(-1/2)).
+    Either rounding moved each coordinate by one, or the result is among the at least 39 % of
+    roundings with no larger norm (a martingale bound with probability e^(-1/2)).
     """
     always = (steps + math.sqrt(dim)) ** 2
     mostly = steps**2 + dim / 4 + steps + math.sqrt(dim) / 2
@@ -245,12 +245,12 @@ def bound_squares(steps: float, dim: int) -> int:
 
 
 def _build_integer_coding(bits: int) -> IntegerCoding:
-    """How numbers modulo 2^bits add up under secure aggregation: as the highest bits of 16-bit
-    integers if they fit, else of 32.
+    """Describe how integers modulo 2^bits add up under secure aggregation: as the highest bits of
+    16-bit integers if they fit, else of 32-bit ones.
 
-    The shares are added modulo 2^width. A number stands in the highest bits, so what overflows is
-    lost, and the server sees the sum modulo 2^bits and nothing else. In the lowest bits the carries
-    would count the clients whose number is negative.
+    Shares are added modulo 2^width. A number occupies the highest bits, so what overflows is lost,
+    and the server sees the sum modulo 2^bits and nothing else. In the lowest bits the carries would
+    count the clients whose number is negative.
     """
     width = 16 if bits <= 16 else 32
     shift = width - bits
@@ -270,20 +270,20 @@ def _build_integer_coding(bits: int) -> IntegerCoding:
 
 def _claim(grid: IntegerGrid, sums: SumFormat, helpers: int) -> Claim:
     alone = (
-        "that the server sees the sum of a round alone, with the noise of at least"
+        "that the server sees only the sum of a round, with the noise of at least"
         f" {sums.min_clients:,} clients in it"
     )
     return Claim(
         mechanism=(
             f"integers modulo 2^{sums.bits} of updates clipped to L2 norm {grid.clip:g}, each with"
-            f" Skellam noise of σ = {grid.stddev:.3g}; taken out, a client sends noise alone"
+            f" Skellam noise (σ = {grid.stddev:.3g}); a removed client sends only noise"
         ),
         event=grid.event,
         unit="update",
         relation="add or remove one client",
         view="everyone",
         trust=(
-            (f"{alone}: its helpers do not work together with it", TRUST_IN_CLIENTS)
+            (f"{alone}: it does not collude with its helpers", TRUST_IN_CLIENTS)
             if helpers
             else (alone,)
         ),

@@ -1,18 +1,18 @@
-"""Noise that goes together over rounds: each round takes back part of the noise of rounds before,
-so that their sum has less.
+"""Correlated noise over rounds (banded matrix factorisation): each round subtracts part of the
+noise of earlier rounds, so that the sum over rounds has less.
 
-With z of each round independent, round t gets w_t = z_t - c_1 w_(t-1) - … - c_(b-1) w_(t-b+1).
-Whoever sees sums with this noise sees no more than C g + z, where g are the sums and C has 1 on its
-diagonal and the c below it, in b bands. An update of one round moves b entries of C g, by the
-length of a column of C; updates of one client that lie at least b rounds apart move different
-entries. So k of them together cost what k releases cost whose noise is smaller by that length. If a
-client answers in every round, nothing is gained: then independent noise is best
+With independent z per round, round t gets w_t = z_t - c_1 w_(t-1) - … - c_(b-1) w_(t-b+1). A party
+that sees sums with this noise sees no more than C g + z, where g are the sums and C has 1 on its
+diagonal and the c below it, in b bands. An update of one round changes b entries of C g, by the L2
+norm of a column of C. Updates of one client that are at least b rounds apart change different
+entries. So k of them together have the privacy loss of k releases whose noise is smaller by that
+norm. If a client responds in every round, nothing is gained: then independent noise is best
 (docs/noise-over-rounds.md).
 
-Guarantees: exact, in whole steps. c are multiples of 2^-8, and noise has 2^8 fine steps to each
-step of a sum; the floor of a real Gaussian less a whole number of fine steps is that of a real
-Gaussian, so what leaves is a function of C g + z with true noise. The c make the noise in the sum
-of all rounds smallest, for the loss it costs.
+Guarantees: exact, in integers. The c are multiples of 2^-8, and noise has 2^8 fine steps per step
+of a sum. The floor of a real Gaussian minus an integer number of fine steps is again that of a real
+Gaussian, so what leaves is a function of C g + z with true noise. The c minimise the noise in the
+sum of all rounds for the given privacy loss.
 
 Source: Choquette-Choo et al. 2023, *(Amplified) banded matrix factorization*; Denisov et al. 2022
 for models that depend on sums.
@@ -30,15 +30,13 @@ from tacit.codecs.distributions.gaussian_noise import draw_gaussian
 from tacit.randomness import ServerDraws, require
 
 FINE_BITS = 8
-"""A step of a sum is 2^8 steps of noise, and coefficients are multiples of 2^-8."""
+"""A step of a sum is 2^8 fine steps of noise, and coefficients are multiples of 2^-8."""
 _ONE = 1 << FINE_BITS
 
 
 @lru_cache(maxsize=16)
 def choose_coefficients(rounds: int, bands: int) -> tuple[int, ...]:
-    """Return c_1 … c_(bands-1) in multiples of 2^-8, for the least noise in the sum of so many
-    rounds.
-    """
+    """Choose c_1 … c_(bands-1), in multiples of 2^-8, for the least noise in the sum of all rounds."""
     from scipy.optimize import minimize
 
     if bands < 2:
@@ -52,21 +50,17 @@ def choose_coefficients(rounds: int, bands: int) -> tuple[int, ...]:
 
 
 def compute_column_norm(whole: tuple[int, ...]) -> float:
-    """Return the length of a column of C, rounded up: how much more an update moves what is
-    released.
-    """
+    """L2 norm of a column of C, rounded up: the factor by which the sensitivity grows."""
     return math.sqrt(1 + sum(c * c for c in whole) / _ONE**2) * (1 + 2**-50)
 
 
 def compute_relative_noise(whole: tuple[int, ...], rounds: int) -> float:
-    """Return the standard deviation of the noise in the sum of all rounds, over that of independent
-    noise.
-    """
+    """Standard deviation of the noise in the sum of all rounds, relative to independent noise."""
     return _compute_sum_noise(np.array(whole) / _ONE, rounds) / math.sqrt(rounds)
 
 
 def _compute_sum_noise(c: NDArray[np.float64], rounds: int) -> float:
-    """Return how much noise the sum of all rounds has, over that of z: the length of 1'C^-1."""
+    """Noise in the sum of all rounds, relative to z: the L2 norm of 1'C^-1."""
     from scipy.signal import lfilter
 
     return float(np.linalg.norm(lfilter([1.0], np.append(1.0, c), np.ones(rounds))))
@@ -74,7 +68,7 @@ def _compute_sum_noise(c: NDArray[np.float64], rounds: int) -> float:
 
 class BandedNoise:
     """The noise of one run, round by round. It follows from the draws of all rounds, so a resumed
-    run has the same.
+    run has the same noise.
     """
 
     def __init__(self, whole: tuple[int, ...]) -> None:
@@ -85,9 +79,7 @@ class BandedNoise:
         )
 
     def at(self, root: ServerDraws, round_no: int, count: int) -> NDArray[np.int64]:
-        """Return a round's noise in steps of a sum; `root` is what the draws of each round lie
-        below.
-        """
+        """Draw a round's noise in steps of a sum; the draws of each round lie below `root`."""
         require(root, ServerDraws)
         wanted = range(max(1, round_no - len(self._whole)), round_no)
         if root != self._root or any(

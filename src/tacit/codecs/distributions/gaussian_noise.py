@@ -1,22 +1,22 @@
-"""Gaussian noise in whole steps, 2^26 to a standard deviation: the floor of a real Gaussian, for
-adding to whole numbers.
+"""Floored Gaussian noise in integers, with 2^26 steps per standard deviation, to be added to
+integers.
 
-Noise that is rounded in floating point can give away what it was added to: not every sum is
-reachable from every number (Mironov 2012). Here numbers are whole before noise is added, and for a
-whole number k the floor of k + N is k + floor(N). So what leaves is a function of k + N with a real
-Gaussian N, and costs what `gaussian_loss` says, exactly, in any dimension.
+Noise that is rounded in floating point can reveal the value it was added to: not every sum is
+reachable from every value (Mironov 2012). Here values are integers before noise is added, and
+floor(k + N) = k + floor(N) for an integer k. So what leaves is a function of k + N with a real
+Gaussian N, and its privacy loss is exactly that of `gaussian_loss`, in any dimension.
 
-The law. |N| is cut into cells of 2^20 steps. 127 random bits pick the cell, by thresholds that are
-the nearest whole numbers to 2^127 P(|N| < x); one more bit picks the sign. Within a cell the
-density falls by less than a fifth, so a uniform point is kept with its density over that at the
-cell's inner edge, or drawn again.
+Sampling. |N| is divided into cells of 2^20 steps. 127 random bits pick the cell, by thresholds that
+are the nearest integers to 2^127 P(|N| < x); one more bit picks the sign. Within a cell the density
+falls by less than a fifth, so a uniform point is accepted with probability equal to its density
+over that at the cell's inner edge, or drawn again.
 
-Guarantees: the law of each number differs from that of the floor of a Gaussian by at most
-`DISTANCE` in total variation and then by a factor of at most 1 ± `FACTOR`. Thresholds are off by at
-most 2^-128 of the probability each, 812 of them: 2^-118.3. Beyond the last lies 2^-120. The chance
-r to draw again is below 0.19, is computed to within six roundings, 2^-50 of itself, and compared
-with 64 bits, so a kept point's density is off by at most (2^-50 r + 2^-63) / (1 - r) of itself:
-below 2^-52.
+Guarantees: the distribution of each number differs from that of a floored Gaussian by at most
+`DISTANCE` in total variation and then by a factor of at most 1 ± `FACTOR`. Each of 812 thresholds
+has an error of at most 2^-128: 2^-118.3 in all. The probability beyond the last is 2^-120. The
+probability r to draw again is below 0.19, is computed to within six roundings, 2^-50 relative, and
+compared with 64 bits, so the relative error of an accepted point's density is at most (2^-50 r +
+2^-63) / (1 - r): below 2^-52.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ from tacit.randomness import Draws, require
 STEPS = 1 << 26
 """Steps in one standard deviation."""
 LARGEST = 13 * STEPS
-"""No noise is larger: |N| ends with its last cell, at 12.7 standard deviations."""
+"""Bound on the absolute value of noise: |N| ends with its last cell, at 12.7 standard deviations.
+"""
 DISTANCE, FACTOR = 2.0**-117, 2.0**-52
-"""How far the law of one number may be from that of the floor of a Gaussian."""
+"""Bounds on the distance of the distribution of one number from that of a floored Gaussian."""
 
 _SAFE = 64
-"""An honest sender's noise exceeds `bound_noise_norm` with a probability of at most 2^-64."""
+"""An honest sender's noise exceeds `bound_noise_norm` with probability at most 2^-64."""
 
 _PI = Decimal(
     "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803"
@@ -53,9 +54,7 @@ Words = NDArray[np.uint64]
 
 
 def draw_gaussian(own: Draws, count: int) -> NDArray[np.int64]:
-    """Return `count` independent numbers: the floor of Gaussian noise with a standard deviation of
-    `STEPS`.
-    """
+    """Draw `count` independent floored Gaussians with a standard deviation of `STEPS`."""
     require(own, Draws)
     ends, guide, stream, noise = (
         _compute_ends(),
@@ -78,11 +77,10 @@ def draw_gaussian(own: Draws, count: int) -> NDArray[np.int64]:
 
 
 def bound_noise_norm(count: int) -> int:
-    """Return an L2 norm, in steps, that `count` numbers of noise exceed with a probability of at
-    most 2^-64.
+    """L2 norm, in steps, that `count` noise values exceed with probability at most 2^-64.
 
-    A Gaussian vector exceeds σ(√count + t) with a probability of at most e^(-t²/2) (its norm is
-    1-Lipschitz). The floor moves a number by less than one step, so the norm by less than √count.
+    A Gaussian vector exceeds σ(√count + t) with probability at most e^(-t²/2) (its norm is
+    1-Lipschitz). The floor changes a value by less than one step, so the norm by less than √count.
     """
     root = math.sqrt(count)
     return math.ceil(STEPS * (root + math.sqrt(2 * _SAFE * math.log(2))) + root)
@@ -90,11 +88,11 @@ def bound_noise_norm(count: int) -> int:
 
 @lru_cache(maxsize=1)
 def _compute_ends() -> Words:
-    """Return where the words of each cell end, of 2^127, as high 63 and low 64 bits; the last cell
-    takes all that are left.
+    """Last word of each cell, of 2^127, as high 63 and low 64 bits; the last cell takes all that
+    are left.
 
-    P(|N| < x) = 2 φ(x) (x + x³/3 + x⁵/15 + …): a sum of positive terms, here in whole numbers of
-    2^-200, and φ to 75 digits.
+    P(|N| < x) = 2 φ(x) (x + x³/3 + x⁵/15 + …): a sum of positive terms, here in integer multiples
+    of 2^-200, and φ to 75 digits.
     """
     whole, found = 1 << 127, [0]
     with localcontext() as context:
@@ -116,8 +114,8 @@ def _compute_ends() -> Words:
 
 @lru_cache(maxsize=1)
 def _compute_guide() -> NDArray[np.int64]:
-    """Return the first cell that words can lie in, by their first `_GUIDE_BITS` bits; what comes
-    next is the last one.
+    """First possible cell by the first `_GUIDE_BITS` bits of a word; the next entry is the last
+    possible one.
     """
     begins = np.arange((1 << _GUIDE_BITS) + 1, dtype=np.uint64) << np.uint64(63 - _GUIDE_BITS)
     return np.searchsorted(_compute_ends()[:, 0], begins).astype(np.int64)
@@ -127,8 +125,8 @@ def _compute_guide() -> NDArray[np.int64]:
 def draw_cells(
     words: Words, ends: Words, guide: NDArray[np.int64], block: NDArray[np.int64]
 ) -> None:
-    """Write the first step of a random cell into each number of `block`, as 2 · step + sign; two
-    words are used for each.
+    """Write the first step of a random cell into each number of `block`, as 2 · step + sign; each
+    uses two words.
     """
     for i in range(block.size):
         high, low = words[2 * i] >> np.uint64(1), words[2 * i + 1]
@@ -147,8 +145,8 @@ def draw_cells(
 def draw_within(
     words: Words, which: NDArray[np.int64], block: NDArray[np.int64], waiting: NDArray[np.int64]
 ) -> int:
-    """Turn the numbers of `which` into noise, with two words for each; list in `waiting`, and
-    count, those to be drawn again.
+    """Turn the numbers at `which` into noise, with two words each; list in `waiting`, and count,
+    those to be drawn again.
     """
     left = 0
     for n in range(which.size):

@@ -1,5 +1,5 @@
-"""What the sums of all clients' bits reveal about one client: no more than Gaussian noise of almost
-the same size.
+"""What the sums of all clients' bits reveal about one client: no more than Gaussian noise with almost
+the same standard deviation.
 
 **Setting.** N clients send one bit per coordinate, and only the sum S of each coordinate is seen.
 Removing a client turns its bits into fair coins. Its update makes a bit a one with probability 1/2
@@ -70,11 +70,11 @@ from tacit.privacy.claim import GaussianDominated
 Floats = NDArray[np.float64]
 
 STEEPEST = 0.03
-"""The largest h for which the bound is close: how far one bit shifts the sum of its coordinate, in
+"""The largest h for which the bound is tight: how far one bit shifts the sum of its coordinate, in
 standard deviations.
 """
 _POSITIVE = 0.9
-"""M stays above 1 less this where |X| <= L; step 6 takes over where it would not."""
+"""M stays above 1 minus this where |X| <= L; step 6 takes over otherwise."""
 
 _REACH = 12.0
 """L, in standard deviations."""
@@ -83,9 +83,7 @@ _BEYOND = 1e-30
 there (below 3, on either side).
 """
 _GROUPS, _CELLS = 256, 1 << 20
-"""Numbers of others above one half are taken together in so many groups at most; so many
-probabilities are computed at a time.
-"""
+"""Largest number of groups of other clients, and of probabilities computed at a time."""
 _TILTS = np.arange(-12.0, 13.0, 4.0)
 """Where exponential tilting centres the sum, in standard deviations: Fourier transforms are exact
 to many digits near it.
@@ -105,8 +103,8 @@ class CoinSums:
     moments: tuple[float, ...]
 
     def dominated(self, *, squares: float, bits: int) -> GaussianDominated:
-        """What one round of a client reveals whose `bits` bits have squared biases that add up to
-        at most `squares`.
+        """Dominating event of one round of a client whose `bits` bits have squared biases that add
+        up to at most `squares`.
         """
         energy = self.shift**2 * squares
         found = [
@@ -139,7 +137,7 @@ def bound_coin_sums(clients: int, largest: float) -> CoinSums:
 
 
 def bound_shift(clients: int, largest: float) -> tuple[float, float]:
-    """The largest c and the largest |κ| over all probabilities of the other clients."""
+    """Largest c and largest |κ| over all probabilities of the other clients."""
     above, below = _enumerate_others(clients - 1)
     variance = (0.25 - largest**2) * (above[0] + below[0]) + 0.25
     slopes = 2 * largest * (0.25 - largest**2) * (above - below) / variance**1.5 / 3
@@ -156,8 +154,8 @@ def bound_shift(clients: int, largest: float) -> tuple[float, float]:
 
 
 def bound_single_shift(clients: int, largest: float) -> float:
-    """The largest shift of step 6 per bias, over all probabilities of the other clients; for few
-    clients, whose tests all count.
+    """Largest shift of step 6 per bias, over all probabilities of the other clients; for few
+    clients, where all tests count.
     """
     masses = _compute_coin_sums(*_enumerate_others(clients - 1), largest)
     upper, lower = _compute_levels(masses)
@@ -174,10 +172,11 @@ def bound_single_shift(clients: int, largest: float) -> float:
 
 
 def _enumerate_others(count: int) -> tuple[Floats, Floats]:
-    """How many others are above and below one half at least, in each group of numbers; mirror
-    images are left out.
+    """For each group, the least numbers of other clients above and below one half; mirror images
+    are left out.
 
-    Groups of several numbers leave as many others out, less one; so all have the same sum.
+    A group of several numbers leaves out one client fewer than it has numbers, so all groups have
+    the same total.
     """
     width = -(-(count // 2 + 1) // _GROUPS)
     above = np.arange(0, count // 2 + 1, width, dtype=np.float64)
@@ -185,7 +184,9 @@ def _enumerate_others(count: int) -> tuple[Floats, Floats]:
 
 
 def _choose_window(count: float, largest: float) -> tuple[int, int]:
-    """How far sums of coins are taken from their mean, and the size of their Fourier transforms."""
+    """Largest distance of sums of coins from their mean that is computed, and the size of the
+    Fourier transforms.
+    """
     from scipy.fft import next_fast_len  # heavy to load
 
     half = math.ceil((_REACH + 2.5) * math.sqrt((0.25 - largest**2) * count)) + 8
@@ -241,7 +242,7 @@ def _compute_coin_sums(above: Floats, below: Floats, largest: float) -> Floats:
 
 def _compute_log_moments(steepest: float, skew: float) -> tuple[float, ...]:
     """A(λ) at each of `RATES`: log E exp(λ (energy - h²)) / h² for one bit with the largest h;
-    infinite where that is of no use.
+    infinite where it is useless.
     """
     slope, x = 2 * skew + steepest, np.linspace(0.0, _REACH, 1201)
     reach = x + skew * (x**2 + 1)  # at least |X + κ (X² - s)|
@@ -251,7 +252,7 @@ def _compute_log_moments(steepest: float, skew: float) -> tuple[float, ...]:
     remainder, linear = 2 * left + (slope * x + left) ** 2, 2 * slope * x
     total = np.zeros(len(RATES))
     rates = np.array(RATES)[:, None] * steepest**2
-    with np.errstate(over="ignore", invalid="ignore"):  # what is too large is infinite in the end
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow ends as infinity
         even, odd = np.exp(rates * (remainder + linear)), np.exp(rates * (remainder - linear))
         for place in range(_SLICES):
             begin, end = place / _SLICES, (place + 1) / _SLICES
@@ -262,7 +263,5 @@ def _compute_log_moments(steepest: float, skew: float) -> tuple[float, ...]:
             growth = (even * (ratio + steepest * x) + odd * (ratio - steepest * x)) / 2
             total += growth @ weights / _SLICES
     with np.errstate(divide="ignore"):
-        found = (
-            np.log(total + 1e-14) / steepest**2
-        )  # more than rounding, and than paths that reach L
+        found = np.log(total + 1e-14) / steepest**2  # covers rounding and paths that reach L
     return tuple(float(one) if one < 1e9 else math.inf for one in found)

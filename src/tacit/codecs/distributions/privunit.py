@@ -1,18 +1,19 @@
-"""PrivUnitG: one Gaussian vector that leans towards a direction, with a pure epsilon.
+"""PrivUnitG: a Gaussian vector biased towards a direction, with a pure epsilon.
 
-A Gaussian vector w of k numbers is drawn so that its part along a unit vector u is at least γ with
-probability p, where a free Gaussian's would be with probability q. So its density is that of a free
-Gaussian times p/q on one side of a plane and (1-p)/(1-q) on the other, and no two directions differ
-by more than p (1-q) / (q (1-p)) = e^epsilon. Its mean is m u; p is the one for which m is largest.
+A Gaussian vector w of k numbers is drawn so that its component along a unit vector u is at least γ
+with probability p; for an unbiased Gaussian that has probability q. So its density is that of an
+unbiased Gaussian times p/q on one side of a plane and (1-p)/(1-q) on the other, and no two
+directions differ by more than p (1-q) / (q (1-p)) = e^epsilon. Its mean is m u; p is chosen to
+maximise m.
 
-What is exact, and what is not. The law above is, and only multiples of a public step leave: the
-last digits of floating point, which can give away what noise was added to (Mironov 2012), never do.
-Randomness comes from the client's address. What is drawn is not exactly that law: noise is even
-within 2^-26 instead of Gaussian, and the sum, in float64, is off by less than 2^-40 before it is
-rounded to the step of 2^-8. The first moves the density of one number by a factor of at most
-e^(13/2^26); the second moves the walls of a step's cell by 2^-32 of it, all k walls together by
-less than 2^-27, and beyond a wall that is the plane the density is e^epsilon higher. `bound_rounding` is
-more than both, on both sides of a ratio, and is taken off epsilon beforehand.
+What is exact, and what is not. The distribution above is, and only multiples of a public step
+leave. The last digits of floating point, which can reveal what noise was added to (Mironov 2012),
+never do. Randomness comes from the client's address. The drawn distribution is not exactly that:
+noise is uniform within 2^-26 instead of Gaussian, and the sum, in float64, has an error below 2^-40
+before it is rounded to the step of 2^-8. The first changes the density of one number by a factor of
+at most e^(13/2^26). The second moves the walls of a step's cell by 2^-32 of it, all k walls
+together by less than 2^-27, and beyond a wall that is the plane the density is e^epsilon higher.
+`bound_rounding` covers both, on both sides of a ratio, and is subtracted from epsilon beforehand.
 
 Source: Asi, Feldman and Talwar 2022, *Optimal Algorithms for Mean Estimation under Local
 Differential Privacy*.
@@ -33,16 +34,16 @@ from tacit.randomness import ClientDraws
 Floats = NDArray[np.float64]
 
 STEP = 2.0**-8
-"""What leaves is a multiple of it."""
+"""Messages are integer multiples of this step."""
 LARGEST = 1 << 12
 _FURTHEST = 12.0
-"""No number is more steps from 0."""
+"""Bound on the component along the direction."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bias:
-    """How a vector leans: towards its direction by at least `edge` with probability `chance`, by
-    `mean` on average.
+    """The component along the direction: at least `edge` with probability `chance`, and `mean` on
+    average.
     """
 
     chance: float
@@ -51,29 +52,27 @@ class Bias:
 
     @property
     def free(self) -> float:
-        """Return with which probability a free Gaussian vector reaches the edge."""
+        """Probability that an unbiased Gaussian vector reaches the edge."""
         from scipy.special import ndtr
 
         return float(ndtr(-self.edge))
 
     @property
     def second_moment(self) -> float:
-        """Return the mean square of the part along the direction."""
+        """Mean square of the component along the direction."""
         return 1 + self.edge * self.mean
 
 
 def bound_rounding(epsilon: float, size: int) -> float:
-    """Return more than floating point and steps can add to epsilon, for vectors of `size`
-    numbers.
-    """
+    """Bound what floating point and steps can add to epsilon, for vectors of `size` numbers."""
     return size * 2**-21 + math.exp(epsilon) * 2**-26
 
 
 @lru_cache(maxsize=64)
 def choose_bias(epsilon: float) -> Bias:
-    """Return how a vector leans the most at a pure epsilon.
+    """Choose the largest bias at a pure epsilon.
 
-    >>> found = lean_for(4.0)
+    >>> found = choose_bias(4.0)
     >>> round(found.chance, 3), round(1 / found.mean, 3)
     (0.791, 0.66)
     """
@@ -101,7 +100,7 @@ def _build_bias(epsilon: float, chance: float) -> Bias:
 
 
 def draw_biased_vector(direction: Floats, bias: Bias, own: ClientDraws) -> NDArray[np.int64]:
-    """Return a random vector, in whole steps, that leans towards a direction of length 1."""
+    """Draw a random vector, in integer steps, biased towards a direction of L2 norm 1."""
     size = len(direction)
     words = own.at("even").words(size + 2)
     shares = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 2.0**-54
@@ -112,23 +111,23 @@ def draw_biased_vector(direction: Floats, bias: Bias, own: ClientDraws) -> NDArr
 
 
 def bound_norm(size: int) -> int:
-    """Return an L2 norm, in steps of `STEP`, that vectors of `size` numbers exceed with a
-    probability of at most 2^-64.
+    """L2 norm, in steps of `STEP`, that vectors of `size` numbers exceed with probability at most
+    2^-64.
 
-    A vector is a free Gaussian one whose part along the direction is replaced. The free one is
-    bounded as in `gaussian_noise`. The part is drawn from 53 bits of a share, at an epsilon of at
-    most 16: it is never beyond 12. Rounding moves a number by at most half a step.
+    A vector is an unbiased Gaussian whose component along the direction is replaced. The unbiased
+    vector is bounded as in `gaussian_noise`. The component is drawn from 53 bits, at an epsilon of
+    at most 16: it is never beyond 12. Rounding changes a number by at most half a step.
     """
     return math.ceil((bound_noise_norm(size) / STEPS + _FURTHEST) / STEP + math.sqrt(size) / 2)
 
 
 def _draw_component(bias: Bias, beyond: bool, share: float) -> float:
-    """Return the part along the direction at a share of its law: a Gaussian beyond the edge, or
-    before it.
+    """Component along the direction at the quantile `share`: a Gaussian beyond the edge, or before
+    it.
 
-    By the logarithm of the tail, so that it keeps its digits where the tail is small.
+    Computed from the logarithm of the tail, to keep its digits where the tail is small.
     """
     from scipy.special import log_ndtr, ndtri_exp
 
-    side = -1.0 if beyond else 1.0  # the tail beyond the edge is the one before its opposite
+    side = -1.0 if beyond else 1.0  # by symmetry, beyond the edge is before its negative
     return side * float(ndtri_exp(math.log(share) + float(log_ndtr(side * bias.edge))))

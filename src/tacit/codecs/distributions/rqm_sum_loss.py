@@ -1,13 +1,14 @@
-"""What randomised quantisation costs if the server sees only the sum of many clients' levels:
+"""Privacy loss of randomised quantisation if the server sees only the sum of many clients' levels:
 numerical, not proved.
 
-The law of the sum is that of one client's level, convolved with those of all others. What the
-others sent is not known, so the divergence has to be the largest over all their values. It is
-convex in the law of each of them, so each may be taken to be at a corner of the law (`rqm_law`). It
-is computed with all others at the same corner, for every corner. That no mixture of corners costs
-more is not proved (a search by exchanging a few clients at a time found none), so no claim is made
-of it and the ledger never adds it up: a run's totals are those of single messages. All others at
--c, 0 or c, as is often taken, is not the worst: a level just within the clip costs up to 7 % more.
+The distribution of the sum is that of one client's level, convolved with those of all others. The
+others' values are unknown, so the divergence has to be the maximum over all of them. It is convex
+in the distribution of each other client, so each may be assumed at a corner of the output
+distribution (`rqm_output`). It is computed with all others at the same corner, for every corner. It
+is not proved that no mixture of corners has a larger loss (a search by exchanging a few clients at
+a time found none). So no claim is based on it and the ledger never adds it up: a run's totals are
+those of single messages. The common assumption of all others at -c, 0 or c is not the worst case: a
+level just within the clip has up to 7 % more loss.
 """
 
 from __future__ import annotations
@@ -24,24 +25,24 @@ from tacit.codecs.distributions.rqm_output import (
 from tacit.privacy.claim import RenyiCurve
 
 _ABOVE_ONE = tuple(10 ** (place / 5) for place in range(-20, 8))
-"""The orders of the curve, less 1; order 2 is among them."""
+"""Orders of the curve, minus 1; order 2 is among them."""
 _SMALL = 0.1
-"""Up to this order, less 1, the sum over outputs is computed as its distance from 1."""
+"""Up to this order minus 1, the sum over outputs is computed as its distance from 1."""
 _LEAST = 1e-280
-"""Sums of levels that are rarer are left out: whatever the ratio there, they would add nothing that
-a float holds.
+"""Rarer sums of levels are left out: for any ratio there, they would add nothing that a float
+holds.
 """
 
 
 def compute_sum_curve(settings: plan.RQM, clients: int) -> RenyiCurve:
-    """Return the Rényi curve of one coordinate of the sum over `clients` clients, one of whom
-    replaces all rows.
+    """Rényi curve of one coordinate of the sum over `clients` clients, one of which replaces all
+    its rows.
 
     Numerical, not proved: see above. It is never above the curve of a single message, which is
-    proved, since a sum of messages says no more than they do.
+    proved, since a sum of messages reveals no more than they do.
     """
     if clients < 1:
-        raise ValueError(f"sum_curve(clients={clients}) needs at least one client")
+        raise ValueError(f"clients must be at least 1, got {clients}")
     law = build_distribution(settings.clip, settings.margin, settings.levels, settings.keep)
     sums = [compute_sum_distributions(law, others, clients - 1) for others in law.corners]
     found = [max(find_largest_divergence(rows, t) for rows in sums) for t in _ABOVE_ONE]
@@ -50,7 +51,7 @@ def compute_sum_curve(settings: plan.RQM, clients: int) -> RenyiCurve:
 
 
 def compute_sum_distributions(law: OutputDistribution, others: float, count: int) -> Floats:
-    """Return the law of the sum for a client at each corner, in rows, with `count` others at one
+    """Distribution of the sum for a client at each corner, in rows, with `count` others at one
     value.
     """
     one = np.array([np.interp(others, law.corners, column) for column in law.counts.T]) / WORD
@@ -59,8 +60,8 @@ def compute_sum_distributions(law: OutputDistribution, others: float, count: int
 
 
 def _convolve_repeatedly(law: Floats, count: int) -> Floats:
-    """Return the law of a sum of `count` independent levels; sums of positive terms, so every
-    figure keeps its digits.
+    """Distribution of a sum of `count` independent levels; all terms are positive, so every figure
+    keeps its digits.
     """
     total, square = np.ones(1), law
     while count:
@@ -71,11 +72,11 @@ def _convolve_repeatedly(law: Floats, count: int) -> Floats:
 
 
 def find_largest_divergence(rows: Floats, t: float) -> float:
-    """Return the largest Rényi divergence between two rows, at order 1 + t.
+    """Largest Rényi divergence between two rows, at order 1 + t.
 
     With b the smallest probability of an output in any row and r = p / b, the sum of p^(1+t) p'^-t
-    is that of b r^(1+t) r'^-t: ratios are moderate where probabilities are far below what a power
-    of them could hold.
+    is that of b r^(1+t) r'^-t: ratios are moderate where powers of the probabilities would
+    underflow.
     """
     kept = rows[:, rows.min(axis=0) > _LEAST]
     logs = np.log(kept / kept.min(axis=0))

@@ -1,4 +1,4 @@
-"""What integers under Skellam noise reveal: no more than under Gaussian noise of almost the same
+"""What integers under Skellam noise reveal: no more than under Gaussian noise with almost the same
 standard deviation.
 
 **Setting.** X is Skellam noise of variance v: p(z) = P(X = z) = e^-v I_z(v). A client moves the sum
@@ -42,15 +42,15 @@ import numpy as np
 _LARGE = 1000.0
 """Variances from here on are bounded by the curvature of p at 0."""
 _SMALLEST = 1e-290
-"""P(X >= z) below it are left out: gaps fall there. For a_z >= 36, a gap is at most log(P(X >= z) /
-P(X >= z+1)) / a_z (Mills).
+"""Smaller P(X >= z) are left out: gaps decrease there. For a_z >= 36, a gap is at most log(P(X >=
+z) / P(X >= z+1)) / a_z (Mills).
 """
 _ROUNDING = 1 + 1e-9
 
 
 @lru_cache(maxsize=4096)
 def bound_shift(variance: float) -> float:
-    """Shift of the dominating Gaussian per unit that an integer moves, in standard deviations.
+    """Shift of the dominating Gaussian per unit of an integer's change, in standard deviations.
 
     >>> [round(bound_shift(variance) * math.sqrt(variance), 4) for variance in (10.0, 100.0, 1e4)]
     [1.0177, 1.0017, 1.0]

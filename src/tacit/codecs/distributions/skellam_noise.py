@@ -1,15 +1,15 @@
-"""Skellam noise: the difference of two Poisson numbers of the same mean. Sums of it are Skellam
+"""Skellam noise: the difference of two Poisson variables with the same mean. Sums of it are Skellam
 noise again.
 
-The law. |N| = k has probability 2 I_k(v) e^-v, and half of that for k = 0, with v the variance.
-Bessel functions come from their recurrence, downwards, in whole numbers of about 300 bits: sums of
-positive terms, which are made to add up to 1. A number takes one word of 64 bits: 63 of them are
-compared with thresholds of 127 bits, and one is the sign. Where 63 bits do not decide, which is
-almost never, 64 more are drawn; in the tail they may decide between many sizes.
+Sampling. |N| = k has probability 2 I_k(v) e^-v, and half of that for k = 0, with v the variance.
+Bessel functions are computed by their downward recurrence, in integers of about 300 bits: sums of
+positive terms, normalised to 1. A number takes one word of 64 bits: 63 of them are compared with
+thresholds of 127 bits, and one is the sign. If 63 bits do not decide, which is very rare, 64 more
+are drawn; in the tail they may decide between many values.
 
-Guarantees: the law of each number differs from the stated one by at most 2^-109 in total variation:
-thresholds are off by less than 2^-126 each, fewer than 2^17 of them, and beyond the last lies less
-than 2^-120.
+Guarantees: the distribution of each number differs from Skellam noise by at most 2^-109 in total
+variation. Each of fewer than 2^17 thresholds has an error below 2^-126, and the probability beyond
+the last is below 2^-120.
 """
 
 from __future__ import annotations
@@ -25,23 +25,21 @@ from numpy.typing import NDArray
 from tacit.randomness import Draws, require
 
 PARTS = 1024
-"""Variances are whole numbers of that part."""
+"""Variances are integer multiples of 1/PARTS."""
 WIDEST = 8192
-"""The largest standard deviation there are thresholds for."""
+"""Largest standard deviation for which there are thresholds."""
 
 DISTANCE = 2.0**-109
 """Total variation distance between the distribution of one number and Skellam noise."""
 
-_BITS = 12  # of a word that lead to a place in the thresholds to begin at
+_BITS = 12  # of a word, which give the threshold to begin at
 _BLOCK = 1 << 14
 
 Words = NDArray[np.uint64]
 
 
 class Ends(NamedTuple):
-    """Where the words of each |N| end, of 2^127, as high 63 and low 64 bits; and where to begin
-    looking.
-    """
+    """Last word of each |N|, of 2^127, as high 63 and low 64 bits; and where to begin the search."""
 
     high: Words
     low: Words
@@ -49,12 +47,12 @@ class Ends(NamedTuple):
 
 
 def round_variance_up(wanted: float) -> int:
-    """Return a variance in whole parts, not below the one that is wanted."""
+    """Variance in integer parts, not below `wanted`."""
     return max(1, math.ceil(wanted * PARTS))
 
 
 def draw_skellam(parts: int, own: Draws, count: int) -> NDArray[np.int64]:
-    """Return `count` independent numbers of a variance in whole parts."""
+    """Draw `count` independent values with a variance of `parts` / PARTS."""
     require(own, Draws)
     ends, stream, noise = _compute_ends(parts), own.stream(), np.empty(count, np.int64)
     words, ties = np.empty(min(count, _BLOCK), np.uint64), np.empty(min(count, _BLOCK), np.int64)
@@ -71,8 +69,8 @@ def draw_skellam(parts: int, own: Draws, count: int) -> NDArray[np.int64]:
 
 
 def settle_tie(size: int, more: int, ends: Ends) -> int:
-    """The size of a word whose 63 bits equal the end of `size`, by 64 bits more; in the tail
-    several ends share their 63 bits.
+    """Value of a word whose 63 bits equal the end of `size`, by 64 more bits; in the tail several
+    ends share their 63 bits.
     """
     word = ends.high[size]
     while ends.high[size] == word and more >= int(ends.low[size]):
@@ -82,7 +80,6 @@ def settle_tie(size: int, more: int, ends: Ends) -> int:
 
 @lru_cache(maxsize=8)
 def _compute_ends(parts: int) -> Ends:
-    """Return the thresholds for a variance in whole parts."""
     spread = math.sqrt(parts / PARTS)
     last = math.ceil(13 * spread) + 40
     after, here, falling = 0, 1 << 200, list[int]()
@@ -110,8 +107,8 @@ def find_ends(
     block: NDArray[np.int64],
     ties: NDArray[np.int64],
 ) -> int:
-    """Write the number of each word into `block`; list in `ties`, and count, those at whose size 63
-    bits do not decide.
+    """Write the value of each word into `block`; list in `ties`, and count, those that 63 bits do
+    not decide.
     """
     left = 0
     for i in range(block.size):

@@ -1,17 +1,17 @@
-"""Quantised updates under keyed tokens: clients can read the sum, the server counts what it cannot
-read.
+"""Quantised updates under keyed tokens: clients can read the sum, the server counts tokens that it
+cannot read.
 
-A value becomes a channel of a quantiser (`tacit/quantiser.py`) at some level (`tacit/levels.py`),
-the channel becomes a token (`tokens.py`), the server counts equal tokens per coordinate and sends
-the histogram back, and every client decodes it with the clients' secret: the weighted mean of
-mid-points.
+A value becomes a channel of a quantiser (`tacit/quantisation/quantiser.py`) at some level
+(`tacit/quantisation/levels.py`), and the channel becomes a token (`tokens.py`). The server counts
+equal tokens per coordinate and sends the histogram back. Every client decodes it with the clients'
+secret: the weighted mean of the channels' midpoints.
 
 Guarantees: confidentiality only. With keyed tokens a server without the secret sees, per coordinate
 and round, which clients sent equal channels, and their weights. No differential privacy: quantising
-is deterministic, so two updates in different channels are told apart for certain by every holder of
-the secret, and all clients hold it. Decoding is off by at most half a channel per coordinate, plus
-what was clamped. Source: Colombo et al., A Quantization-based Technique for Privacy Preserving
-Distributed Learning.
+is deterministic, so every holder of the secret can distinguish two updates in different channels
+with certainty, and all clients hold it. Decoding has an error of at most half a channel per
+coordinate, plus the effect of clamping. Source: Colombo et al., A Quantization-based Technique for
+Privacy Preserving Distributed Learning.
 """
 
 from __future__ import annotations
@@ -47,10 +47,9 @@ __all__ = [
 
 
 def make(settings: plan.HashComb, layers: tuple[int, ...] = ()) -> Codec:
-    """Return the codec as everybody may know it: it counts tokens, and makes the clients' codec
-    from their secret.
+    """Build the public codec, which counts tokens and builds the clients' codec from their secret.
 
-    `layers` are the sizes of the model's layers, needed where each has a range of its own.
+    `layers` are the sizes of the model's layers, needed if each has a range of its own.
     """
     _check(settings, layers)
     widths = [_count_token_bits(settings, place) for place in _list_places(settings)]
@@ -78,8 +77,8 @@ def make(settings: plan.HashComb, layers: tuple[int, ...] = ()) -> Codec:
 
 
 def _list_places(settings: plan.HashComb) -> range:
-    """Return the finest level each token of a parameter may have: all levels in turn for a path,
-    else the finest of all.
+    """Finest level of each token of a parameter: all levels in turn for a path, else only the
+    finest.
     """
     return range(1 if settings.path else settings.levels, settings.levels + 1)
 
@@ -97,7 +96,7 @@ def _count_token_bits(settings: plan.HashComb, place: int) -> int:
 def _build_client_codec(
     settings: plan.HashComb, layers: tuple[int, ...], secret: bytes, round_no: int
 ) -> Codec:
-    """Return the codec as clients hold it in one round."""
+    """Build the codec that clients hold in one round."""
     quantiser, chance = build_quantiser(settings, layers), 1.0
     key = derive_round_key(secret, round_no, settings.hash)
     if settings.mean_level is not None:
@@ -116,8 +115,8 @@ def _build_client_codec(
                 assert_never(settings.tokens)
 
     def level_at(place: int, level: Levels) -> Levels:
-        """Return the level of each parameter's token: on a path the place, and level 0, which says
-        nothing, where it ended.
+        """Level of each parameter's token: on a path the place, and the uninformative level 0 after
+        its end.
         """
         return np.where(level >= place, place, 0).astype(np.uint8) if settings.path else level
 
@@ -145,7 +144,7 @@ def _build_client_codec(
         for place, tally in zip(_list_places(settings), tallies, strict=True):
             sent, at_place = tally.build_histogram(), level_at(place, level)
             for here, channels in tokens(place).reveal(sent, at_place):
-                weights, deepest = sent.weights_of(here), at_place[here] == level[here]
+                weights, deepest = sent.select_weights(here), at_place[here] == level[here]
                 values = quantiser.at(here).middles(channels, at_place[here]) * weights
                 mean[here][deepest] = (values.sum(axis=0) / total.weight)[deepest]
                 ends = (channels == 0) | (channels == (1 << at_place[here].astype(np.int64)) - 1)
@@ -163,23 +162,23 @@ def _check(settings: plan.HashComb, layers: tuple[int, ...]) -> None:
     for key in ("x_min", "x_max"):
         bounds = getattr(settings, key)
         if isinstance(bounds, tuple) and len(bounds) != len(layers):
-            sizes = ", ".join(f"{size:,}" for size in layers) or "sizes nobody told"
+            sizes = ", ".join(f"{size:,}" for size in layers) or "unknown sizes"
             raise PlanError(
-                f"codec.{key}: needs one value for each of {len(layers)} layers (of {sizes}"
-                f" parameters), got {len(bounds)} values"
+                f"codec.{key} must have one value for each of {len(layers)} layers ({sizes}"
+                f" parameters), got {len(bounds)}"
             )
 
 
 def build_quantiser(settings: plan.HashComb, layers: tuple[int, ...] = ()) -> Quantiser:
-    """Return the quantiser of weights as published, or of updates, among which no change must stay
-    exactly none.
+    """Build the quantiser of weights, as published, or of updates, for which zero must stay exactly
+    zero.
 
-    A range per layer stands for all parameters of the layer. Raise RunError where only the parties
-    to a negotiation know it.
+    A range per layer applies to all parameters of the layer. Raise RunError if only the parties to
+    a negotiation know the range.
     """
     if settings.x_min is None or settings.x_max is None:
         raise RunError(
-            "hashcomb needs the negotiated range to encode or decode, got none; use the codec a"
+            "hashcomb cannot encode or decode without the negotiated range; use the codec that a"
             " site holds"
         )
     centred = settings.of == "updates"
@@ -188,16 +187,13 @@ def build_quantiser(settings: plan.HashComb, layers: tuple[int, ...] = ()) -> Qu
         for ends in (settings.x_min, settings.x_max)
     )
     if centred and (np.greater(x_min, 0).any() or np.less(x_max, 0).any()):
-        raise RunError(
-            "hashcomb needs a range of updates that holds 0, no change, got another; negotiate"
-            " again"
-        )
+        raise RunError("hashcomb: the range of updates does not contain 0; negotiate again")
     return Quantiser.enlarged(x_min, x_max, settings.enlargement, settings.levels, centred)
 
 
 def _refuse_without_secret(*given: object, **draws: object) -> NoReturn:
     raise RunError(
-        "hashcomb needs the clients' secret to encode or decode, got none; use the codec a site"
+        "hashcomb cannot encode or decode without the clients' secret; use the codec that a site"
         " holds"
     )
 
@@ -219,11 +215,11 @@ def _claim(settings: plan.HashComb) -> Claim:
         relation="replace all rows of one client",
         view=(
             "peers" if settings.tokens == "keyed" else "server"
-        ),  # who sees static tokens for long sees their order
+        ),  # static tokens reveal their order over time
         trust=(
             "all other participants, who can decode",
             "that nobody gives the clients' secret to the server",
         ),
         rests_on="clients",
-        source="none: quantising is deterministic, so no epsilon is finite; after Colombo et al.",
+        source="none: quantisation is deterministic, so no epsilon is finite; after Colombo et al.",
     )

@@ -1,5 +1,5 @@
-"""Stages before a codec: what they make sure of is checked when the chain is built, before any data
-is touched.
+"""Stages before a codec. Their guarantees are checked when the chain is built, before any data is
+touched.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from tacit.rows import Vector
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """What happens to an update before it is encoded: a function, and how it changes the bound on
-    one client's update.
+    """A function applied to an update before it is encoded, and its effect on the bound of one
+    client's update.
     """
 
     name: str
@@ -29,10 +29,9 @@ class Stage:
 
 @dataclass(frozen=True, kw_only=True)
 class CodecStage:
-    """The codec at the end of a chain: made once it is known what the stages before it make sure
-    of.
+    """The codec at the end of a chain, built once the guarantees of the stages before it are known.
 
-    `needs` names what must be finite in the bound, as a field of Bound, or is empty.
+    `needs` names the fields of Bound that must be finite.
     """
 
     name: str
@@ -41,12 +40,12 @@ class CodecStage:
 
 
 def chain(*stages: Stage, last: CodecStage) -> Codec:
-    """Return a codec that applies the stages in order and then encodes; raise ChainError if a bound
+    """Build a codec that applies the stages in order and then encodes; raise ChainError if a bound
     is missing.
 
     >>> from tacit.codecs.stages.clip import clip_l1
     >>> from tacit.codecs import rr
-    >>> chain(clip_l1(2.0), last=rr.one_bit(flips=1 << 30, clip=0.5)).bound.l1
+    >>> chain(clip_l1(2.0), last=rr.build_one_bit(flips=1 << 30, clip=0.5)).bound.l1
     2.0
     """
     bound = Bound()
@@ -56,7 +55,7 @@ def chain(*stages: Stage, last: CodecStage) -> Codec:
         if not np.isfinite(getattr(bound, name)):
             got = " then ".join(stage.name for stage in stages) or "no stage"
             raise ChainError(
-                f"{last.name} needs a finite {name} bound on one client's update, got {got}; put"
+                f"{last.name}: {got} does not bound the {name} norm of a client's update; put"
                 f" clip_{name} before it"
             )
     codec = last.make(bound)

@@ -1,6 +1,4 @@
-"""Clipping: how much one client's update can weigh, made certain before anything else happens to
-it.
-"""
+"""Clipping: guaranteed bounds on one client's update, before anything else happens to it."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from tacit.rows import Vector
 
 
 def clip_largest(clip: float) -> Stage:
-    """Return the stage that keeps every coordinate within ±clip. NaN counts as no change."""
+    """Clip every coordinate to ±clip. NaN counts as 0."""
     return Stage(
         name=f"clip_largest({clip:g})",
         apply=lambda update: clip_to_box(update, clip),
@@ -26,9 +24,7 @@ def clip_largest(clip: float) -> Stage:
 
 
 def clip_l1(ball: float) -> Stage:
-    """Return the stage that scales an update so that its absolute values add up to at most
-    `ball`.
-    """
+    """Scale an update to an L1 norm of at most `ball`."""
     return Stage(
         name=f"clip_l1({ball:g})",
         apply=lambda update: _clip_to_ball(update, ball, 1),
@@ -37,7 +33,7 @@ def clip_l1(ball: float) -> Stage:
 
 
 def clip_l2(ball: float) -> Stage:
-    """Return the stage that scales an update to a length of at most `ball`."""
+    """Clip an update to L2 norm `ball`."""
     return Stage(
         name=f"clip_l2({ball:g})",
         apply=lambda update: _clip_to_ball(update, ball, 2),
@@ -48,7 +44,7 @@ def clip_l2(ball: float) -> Stage:
 
 
 def clip_to_box(update: Vector, clip: float) -> Vector:
-    """Return the update with every coordinate within ±clip."""
+    """Clip every coordinate to ±clip; NaN becomes 0."""
     return np.clip(np.nan_to_num(update, nan=0.0, posinf=clip, neginf=-clip), -clip, clip)
 
 
@@ -65,8 +61,8 @@ def _bound_l1(ball: float) -> Callable[[Bound], Bound]:
 
 
 def _clip_to_ball(update: Vector, ball: float, order: int) -> Vector:
-    """Return the update scaled into a ball, up to float32 rounding; what is not finite makes all of
-    it count as no change.
+    """Scale an update into a ball, up to float32 rounding; an update that is not finite becomes
+    zero.
     """
     norm = (
         float(np.abs(update).sum(dtype=np.float64))
@@ -80,6 +76,6 @@ def _clip_to_ball(update: Vector, ball: float, order: int) -> Vector:
     factor = ball / norm
     if (
         factor < np.finfo(np.float32).tiny
-    ):  # as a float32 it would have lost digits, and the bound with them
+    ):  # as a float32 it would lose digits, and the bound would not hold
         return np.asarray(update.astype(np.float64) * factor, np.float32)
     return np.asarray(update * np.float32(factor), np.float32)

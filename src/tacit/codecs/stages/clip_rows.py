@@ -1,5 +1,5 @@
-"""Many updates clipped to an L2 norm in one compiled call, with the bits of clipping each by itself
-(`clip_l2`).
+"""Clips many updates to an L2 norm in one compiled call, equal to the bit to clipping each by
+itself (`clip_l2`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ _TINY = np.finfo(np.float32).tiny
 
 
 def clip_each(values: Vector, starts: NDArray[np.int64], clip: float) -> Vector:
-    """Scale each update, values[starts[n]:starts[n + 1]], to an L2 norm of at most `clip`; one that
-    is not finite becomes zero.
+    """Clip each update, values[starts[n]:starts[n + 1]], to L2 norm `clip`; one that is not finite
+    becomes zero.
     """
     clipped = np.empty_like(values)
     _clip(values, starts, np.sqrt(sum_squares_by_row(values, starts)), clip, clipped)
@@ -39,7 +39,9 @@ def _clip(
 
 @numba.njit(nogil=True, cache=True)
 def scale_row(row: Vector, factor: float, out: Vector) -> None:
-    """Write a row times a factor; a factor that would lose digits as a float32 counts in full."""
+    """Multiply a row by a factor; a factor that would lose digits as a float32 is applied in
+    float64.
+    """
     narrow = np.float32(factor)
     if factor < _TINY:
         for i in range(row.size):

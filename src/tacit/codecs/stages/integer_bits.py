@@ -1,5 +1,5 @@
-"""Packed bits as whole numbers, for codecs that send one bit per parameter: a secure sum counts the
-ones.
+"""Packed bits as integers, for codecs that send one bit per parameter: secure aggregation counts
+the ones.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ from tacit.codecs.sums import BitSum
 
 
 def code_bits(bits: int = 32) -> IntegerCoding:
-    """Return how packed bits add up modulo 2^bits; there must be fewer than 2^(bits - 1)
-    clients.
-    """
+    """Describe how packed bits add up modulo 2^bits, for fewer than 2^(bits - 1) clients."""
     kind = np.dtype(f"u{bits // 8}")
 
     def read(payload: Payload, dim: int) -> np.ndarray:

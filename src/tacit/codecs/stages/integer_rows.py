@@ -1,5 +1,5 @@
-"""Updates cut to a length and rounded to whole steps, straight into a sum: the numbers that
-encoding each of them would give.
+"""Clips updates to an L2 norm, rounds them to integers and adds them to a sum: the same integers as
+encoding each of them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tacit.rows import SparseUpdates
 def add_updates(
     total: NDArray[np.int64], lines: SparseUpdates, weights: NDArray[np.int64], scale: Scale
 ) -> None:
-    """Add updates, each cut to the scale's clip and in whole steps, as often as they weigh:
-    `clip_l2`, then `Scale.round_to_integers`.
+    """Add updates to a sum, each clipped (`clip_l2`), rounded (`Scale.round_to_integers`) and
+    multiplied by its weight.
     """
-    lengths = np.sqrt(sum_squares_by_row(lines.values, lines.starts))
-    _add(total, lines, weights, lengths, scale.clip, 1 / scale.step, scale.radius)
+    norms = np.sqrt(sum_squares_by_row(lines.values, lines.starts))
+    _add(total, lines, weights, norms, scale.clip, 1 / scale.step, scale.radius)
 
 
 @numba.njit(nogil=True, cache=True)
@@ -29,7 +29,7 @@ def _add(
     total: NDArray[np.int64],
     lines: SparseUpdates,
     weights: NDArray[np.int64],
-    lengths: NDArray[np.float64],
+    norms: NDArray[np.float64],
     clip: float,
     per_unit: float,
     radius: int,
@@ -39,12 +39,12 @@ def _add(
         longest = max(longest, lines.starts[n + 1] - lines.starts[n])
     cut, whole = np.empty(longest, np.float32), np.empty(longest, np.int64)
     for n in range(weights.size):
-        if not np.isfinite(lengths[n]):
-            continue  # counts as no change
+        if not np.isfinite(norms[n]):
+            continue  # counts as zero
         row = lines.values[lines.starts[n] : lines.starts[n + 1]]
         steps = whole[: row.size]
-        if lengths[n] > clip:
-            scale_row(row, clip / lengths[n], cut[: row.size])
+        if norms[n] > clip:
+            scale_row(row, clip / norms[n], cut[: row.size])
             row = cut[: row.size]
         squares = round_to_steps(row, per_unit, steps)
         if squares > radius * radius:

@@ -1,11 +1,11 @@
-"""How much noise keeps a stated loss for a whole run, and updates as whole numbers whose length is
-certain.
+"""The noise that keeps a stated loss for a whole run, and updates as integers of bounded L2 norm.
 
-The plan states epsilon and delta for the run. Gaussian releases of all rounds together cost exactly
-what one with less noise costs (`gaussian_loss`), so the multiplier of a round is that of one
-release times the root of the number of rounds: a client that answers every round is covered. Where
-each client is asked with a chance and only who adds the noise knows who was, less noise does
-(`sampled_loss`); for cohorts of a fixed size no such gain is claimed.
+The plan states epsilon and delta for the run. Gaussian releases of all rounds together have exactly
+the privacy loss of one release with less noise (`gaussian_loss`). So the multiplier of a round is
+that of one release times the root of the number of rounds, which covers a client that responds in
+every round. If each client is sampled with some probability and only the party that adds the noise
+knows who was sampled, less noise is enough (`sampled_loss`). For cohorts of a fixed size no
+amplification is claimed.
 
 Source: analytic calibration, Balle and Wang 2018.
 """
@@ -26,15 +26,15 @@ from tacit.privacy.accounting.sampled_loss import calibrate_multiplier
 from tacit.randomness import Draws
 
 _WIDEST = 1 << 30
-"""The most steps to a clip: then an update with its noise fits 32 bits, and its squares add up
+"""Largest number of steps per clip: an update with its noise fits 32 bits, and its squares add up
 within 64.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """Whole numbers for updates of length `clip`: no update is longer than `radius` steps, and
-    noise has `steps` of them to one standard deviation.
+    """Integers for updates of L2 norm `clip`: no update has a norm above `radius` steps, and noise
+    has `steps` steps per standard deviation.
     """
 
     clip: float
@@ -43,32 +43,30 @@ class Scale:
 
     @property
     def step(self) -> float:
-        """Return how much one step is."""
+        """Size of one step, in units of an update."""
         return self.clip / self.radius
 
     @property
     def stddev(self) -> float:
-        """Return the standard deviation of the noise on one coordinate."""
+        """Standard deviation of the noise on one coordinate."""
         return self.steps * self.step
 
     def coarsen(self, halvings: int) -> Scale:
-        """Return a scale whose steps are 2^halvings times as large; noise is never smaller for it,
-        measured in clips.
+        """Make steps 2^halvings times as large. Relative to the clip, the noise never becomes
+        smaller.
         """
         return replace(self, radius=self.radius >> halvings, steps=self.steps >> halvings)
 
     def noise(self, own: Draws, count: int) -> NDArray[np.int64]:
-        """Return `count` numbers of noise: the floor of Gaussian noise, for the floor of a floor in
-        larger steps is one again.
-        """
+        """Floored Gaussian noise. floor(floor(x)/k) == floor(x/k), so coarsening is exact."""
         return draw_gaussian(own, count) // (STEPS // self.steps)
 
     def round_to_integers(self, update: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return an update of a length of about `clip` or less, or each of many such rows, as whole
-        steps.
+        """Round an update, or each row of a matrix, to integer steps. Its L2 norm must be about
+        `clip` or less.
 
-        Guarantees: the squares of a row add up to at most radius², in whole numbers. Rounding may
-        make a row longer; then it is scaled and cut towards zero.
+        Guarantees: the squares of a row add up to at most radius², in integers. If rounding makes
+        the norm larger, the row is scaled and rounded towards zero.
         """
         if update.ndim == 2:
             return (
@@ -79,16 +77,15 @@ class Scale:
         steps = np.empty(len(update), np.int64)
         squares = int(round_to_steps(update, 1 / self.step, steps))
         if squares > self.radius**2:
-            # The root may be rounded, by 2^-53 of itself; that is what the last factor is for, and
-            # no row gets longer by it.
+            # The last factor covers the rounding of the root, 2^-53 relative.
             shorten(steps, self.radius / (math.floor(math.sqrt(squares)) + 1) * (1 - 2**-40))
         return steps
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """What a plan states for all releases of a kind together, in which table, per what, and by
-    which key there are fewer.
+    """The privacy loss that a plan states for all releases of a kind together. For errors: the
+    table that states it, its period, and the key that sets the number of releases.
     """
 
     epsilon: float
@@ -99,55 +96,54 @@ class Loss:
 
 
 def choose_scale_for_run(loss: Loss, extent: Extent, clip: float, times: int, dim: int) -> Scale:
-    """Return the scale at which a codec's noise of one standard deviation in each round keeps a
-    loss for the run.
-    """
+    """Choose the scale at which noise of one standard deviation per round keeps a loss for the run."""
     return choose_scale(loss, clip, times, releases=extent.rounds, numbers=extent.rounds * dim)
 
 
 def choose_scale(
     loss: Loss, clip: float, times: float, *, releases: int, numbers: int, rate: float = 1.0
 ) -> Scale:
-    """Return the scale at which noise of one standard deviation keeps a loss, if a change of data
-    moves a sum by `times` clips.
+    """Choose the scale at which noise of one standard deviation keeps a loss, for a sensitivity of
+    `times` clips.
 
-    `releases` of them together have that loss, each on clients taken with the chance `rate`;
-    `numbers` are all that get noise in the run, for the law of each is a little off. Raises
-    ChainError if there is more noise than whole numbers can hold, or more numbers than it is fine
-    enough for.
+    `releases` together have that loss, each over clients sampled with probability `rate`. `numbers`
+    counts all noise values of the run, since the distribution of each is slightly inexact. Raises
+    ChainError if the noise is larger than integers can hold, or not precise enough for so large a
+    number of values.
     """
     left = subtract_rounding(loss, numbers)
     who = f"{loss.table}(epsilon={loss.epsilon:g} per {loss.per}, delta={loss.delta:g})"
     if left.delta < loss.delta / 2 or left.epsilon < loss.epsilon / 2:
         raise ChainError(
-            f"{who} needs noise finer than it is drawn, with {numbers:,} numbers in the run; "
-            f"raise {loss.table}.delta, or lower {loss.table}.epsilon"
+            f"{who}: the noise is not precise enough for {numbers:,} values in the run; raise"
+            f" {loss.table}.delta, or lower {loss.table}.epsilon"
         )
     multiplier = calibrate_multiplier(left.epsilon, left.delta, rate, releases)
     radius = min(
         _WIDEST, math.floor(STEPS / (times * multiplier))
-    )  # with fewer steps to a clip noise is larger, never smaller
+    )  # rounding the radius down can only increase the noise
     if radius < 1:
         raise ChainError(
-            f"{who} needs a noise multiplier below {STEPS // times:,}, got {multiplier:,.0f} with"
-            f" {releases:,} releases; raise {loss.table}.epsilon or lower {loss.counted_by}"
+            f"{who}: {releases:,} releases need a noise multiplier of {multiplier:,.0f}, and it is"
+            f" at most {STEPS // times:,}; raise {loss.table}.epsilon or lower {loss.counted_by}"
         )
     return Scale(clip=clip, radius=radius)
 
 
 def subtract_rounding(loss: Loss, numbers: int) -> Loss:
-    """Return what true Gaussian noise must keep, so that `numbers` of ours keep a loss.
+    """Compute the loss that true Gaussian noise must keep, so that `numbers` values of ours keep
+    the stated loss.
 
-    Proof. Let η be DISTANCE and γ FACTOR, P and Q the laws of all releases on two neighbouring data
-    sets with true noise, n the numbers drawn. Ours differ from them by nη in total variation and
-    then by a factor (1 ± γ)^n. So for any set S ours has P'(S) <= (1+γ)^n (P(S) + nη) <= (1+γ)^n
-    (e^ε Q(S) + δ + nη), and Q(S) <= (1-γ)^-n Q'(S) + nη: epsilon grows by at most 3nγ, and delta to
-    at most (1 + 2nγ) (δ + nη (1 + e^ε)), as long as nγ is small.
+    Proof. Let η be DISTANCE and γ FACTOR, P and Q the distributions of all releases on two
+    neighbouring data sets with true noise, and n the number of values drawn. Ours differ from them
+    by nη in total variation and then by a factor (1 ± γ)^n. So for any set S ours has P'(S) <=
+    (1+γ)^n (P(S) + nη) <= (1+γ)^n (e^ε Q(S) + δ + nη), and Q(S) <= (1-γ)^-n Q'(S) + nη: epsilon
+    grows by at most 3nγ, and delta to at most (1 + 2nγ) (δ + nη (1 + e^ε)), as long as nγ is small.
     """
     distance, factor = numbers * DISTANCE, numbers * FACTOR
-    beside = distance * (1 + math.exp(loss.epsilon))
+    added = distance * (1 + math.exp(loss.epsilon))
     return replace(
-        loss, epsilon=loss.epsilon - 3 * factor, delta=loss.delta / (1 + 2 * factor) - beside
+        loss, epsilon=loss.epsilon - 3 * factor, delta=loss.delta / (1 + 2 * factor) - added
     )
 
 
@@ -155,9 +151,7 @@ def subtract_rounding(loss: Loss, numbers: int) -> Loss:
 def round_to_steps(
     update: NDArray[np.floating], per_unit: float, steps: NDArray[np.int64]
 ) -> np.int64:
-    """Write the nearest whole number of steps of each value, and return the sum of their
-    squares.
-    """
+    """Round each value to an integer number of steps, and return the sum of squares."""
     squares = np.int64(0)
     for i in range(update.size):
         steps[i] = np.int64(np.rint(update[i] * per_unit))
@@ -167,6 +161,6 @@ def round_to_steps(
 
 @numba.njit(nogil=True, cache=True)
 def shorten(steps: NDArray[np.int64], factor: float) -> None:
-    """Scale whole numbers and cut them towards zero, in place."""
+    """Scale integers and round them towards zero, in place."""
     for i in range(steps.size):
         steps[i] = np.int64(np.trunc(steps[i] * factor))

@@ -1,14 +1,14 @@
-"""A public rotation that spreads an update evenly over its coordinates, without making it longer or
-wider.
+"""A public rotation that spreads an update evenly over its coordinates and keeps its L2 norm and
+dimension.
 
 Random signs, then a Walsh–Hadamard transform, over the first block of coordinates; then the same
 over the last block. A block is the largest power of two that fits, so both together reach every
 coordinate and overlap: no coordinate is padded, and a message has one value per parameter. Each
-step is orthogonal, so lengths stay and the way back is the same steps in reverse. For any update of
-length 1 that knows nothing of the signs, a coordinate is larger than x / sqrt(block) with a chance
-of at most 2 e^(-x²/2) (Hoeffding, over the signs of the last block that reached it).
+step is orthogonal, so norms are preserved and the inverse is the same steps in reverse. For any
+update of L2 norm 1 that is independent of the signs, a coordinate exceeds x / sqrt(block) with
+probability at most 2 e^(-x²/2) (Hoeffding, over the signs of the last block that reached it).
 
-The signs are fixed: everybody knows them, and no guarantee rests on them.
+The signs are fixed and public, and no guarantee depends on them.
 """
 
 from __future__ import annotations
@@ -28,34 +28,33 @@ _SIGNS = Draws.seeded(0).at("rotation")
 
 
 def find_block_size(dim: int) -> int:
-    """Return the size of a block: the largest power of two that is not above the number of
-    coordinates.
+    """Size of a block: the largest power of two not above the number of coordinates.
 
-    >>> [block_of(dim) for dim in (1, 7, 8, 5001)]
+    >>> [find_block_size(dim) for dim in (1, 7, 8, 5001)]
     [1, 4, 8, 4096]
     """
     return 1 << (dim.bit_length() - 1)
 
 
 def bound_coordinate(dim: int) -> float:
-    """Return how large a coordinate of a rotated update of length 1 gets: one of all is larger with
-    a chance below a half.
+    """Bound that all coordinates of a rotated update of L2 norm 1 keep with probability above one
+    half.
 
-    >>> round(spread(16384), 4)
+    >>> round(bound_coordinate(16384), 4)
     0.0368
     """
     return min(1.0, math.sqrt(2 * math.log(4 * dim) / find_block_size(dim)))
 
 
 def rotate(update: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the update in the rotated space; as long as before but for rounding."""
+    """Rotate an update; its L2 norm is preserved up to rounding."""
     row = np.array(update, np.float32)
     rotate_in_place(row, *_draw_signs(len(row)))
     return row
 
 
 def rotate_back(row: Floats) -> NDArray[np.float64]:
-    """Return what was rotated."""
+    """Invert `rotate`, in float64."""
     update = np.array(row, np.float64)
     rotate_back_in_place(update, *_draw_signs(len(update)))
     return update
@@ -63,9 +62,7 @@ def rotate_back(row: Floats) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=8)
 def _draw_signs(dim: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """Return the signs of the first and of the last block; those of one block for a power of two,
-    since it is reached once.
-    """
+    """Signs of the first and of the last block; only the first block's for a power of two."""
     block = find_block_size(dim)
     bits = np.unpackbits(_SIGNS.at(dim).words((2 * block + 63) // 64).view(np.uint8))[: 2 * block]
     first, last = (1 - 2 * bits.astype(np.int8)).reshape(2, block)
@@ -98,13 +95,11 @@ def rotate_back_in_place(row: Floats, first: NDArray[np.int8], last: NDArray[np.
 
 @numba.njit(nogil=True, cache=True)
 def apply_hadamard(row: Floats) -> None:
-    """Apply the orthonormal Walsh–Hadamard transform to a row whose size is a power of two, or
-    nothing to an empty one.
-    """
+    """Apply the orthonormal Walsh–Hadamard transform to a row whose size is a power of two or 0."""
     half = 1
     if (
         row.size >= 8
-    ):  # three steps at once, in registers; the loop below is vectorised only for longer runs
+    ):  # three steps at once, in registers: the loop below is vectorised only for larger halves
         for i in range(0, row.size, 8):
             transform_eight(row[i : i + 8])
         half = 8

@@ -1,5 +1,5 @@
-"""What messages add up to: sums that can be merged; all but the tally of tokens in memory that does
-not grow with the cohort.
+"""Sums of messages, which can be merged. All except the tally of tokens use memory that does not
+grow with the cohort.
 """
 
 from tacit.codecs.sums.bits import BitSum

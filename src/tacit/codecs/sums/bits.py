@@ -1,5 +1,5 @@
-"""Sum of packed bits: how many of the reporting clients (by weight) sent a one, per coordinate.
-Exact in any order.
+"""Sum of packed bits: per coordinate, the weighted number of clients that sent a one. Exact in any
+order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SPREAD = (
 
 
 class BitSum:
-    """A running weighted count of ones. Weight-one messages are counted in byte lanes, emptied
+    """A running weighted count of ones. Messages of weight one are counted in byte lanes, emptied
     before they overflow.
     """
 
@@ -43,9 +43,7 @@ class BitSum:
 
     @classmethod
     def of(cls, ones: NDArray[np.int64], weight: int) -> BitSum:
-        """Return counts somebody else made of so many messages; a count that cannot be counts as
-        the nearest that can.
-        """
+        """Build a sum from counts over `weight` messages. Clamp counts to [0, weight]."""
         made = cls(len(ones))
         made._ones, made.weight = np.clip(ones, 0, weight), weight
         return made
@@ -72,18 +70,18 @@ class BitSum:
         self.weight += other.weight
 
     def value(self) -> NDArray[np.int64]:
-        """Return the weighted number of ones per coordinate."""
+        """Weighted number of ones per coordinate."""
         self._empty_lanes()
         return self._ones
 
     def pack(self) -> NDArray[np.uint8]:
-        """Return the counts as bytes."""
+        """Serialise the counts."""
         return self.value().astype("<i8").view(np.uint8)
 
     def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
-        """Add counts that crossed a wire; none may lie outside 0 and their weight.
+        """Add serialised counts, each of which must be from 0 to their weight.
 
-        Clients may send any bits, so any such counts can be theirs: there is no tighter bound.
+        Clients may send any bits, so all such counts are possible: there is no tighter bound.
         """
         check_size(payload, 8 * self.dim, "sum of bits")
         ones = payload.view("<i8")

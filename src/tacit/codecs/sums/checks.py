@@ -1,9 +1,8 @@
-"""What bytes from elsewhere must satisfy before they enter a sum: their size, their weight and
-their norm.
+"""Checks of received bytes before they enter a sum: their size, their weight and their norm.
 
-A hostile sender chooses every bit. Nothing here wraps, for any 32- or 64-bit integer: squares are
-added up as halves of 32 bits, which no vector of fewer than 2^32 numbers can overflow, and put
-together as a Python integer.
+A hostile sender chooses every bit. Nothing here overflows, for any 32- or 64-bit integer: squares
+are added up as halves of 32 bits, which no vector of fewer than 2^32 numbers can overflow, and
+combined as a Python integer.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from tacit.errors import WireError
 
 MOST_WEIGHT = 1 << 62
-"""All weights of a sum together stay below it, so that no count can leave 64 bits."""
+"""Bound on the total weight of a sum, so that no count can leave 64 bits."""
 _HALF = np.uint64(0xFFFFFFFF)
 
 
@@ -31,8 +30,8 @@ def check_size(payload: NDArray[np.uint8], size: int, what: str = "update") -> N
 
 
 def check_weight(before: int, weight: int, largest: int = 1, *, least: int = 1) -> None:
-    """Raise WireError unless a weight is at least `least` and the sum of all weights times
-    `largest` stays below 2^62.
+    """Raise WireError unless a weight is at least `least` and the total weight times `largest`
+    stays below 2^62.
     """
     if weight < least:
         raise WireError(
@@ -48,18 +47,18 @@ def check_weight(before: int, weight: int, largest: int = 1, *, least: int = 1) 
 
 
 def check_kind(one: object, other: object) -> None:
-    """Raise WireError unless two sums are kept in the same form; a codec's sum over other
-    coordinates may have another one.
+    """Raise WireError unless two sums have the same type; the sum of a codec may depend on the
+    dimension.
     """
     if type(one) is not type(other):
         raise WireError(
-            "sum refused: it is kept in another form than the one that was agreed; merge sums of"
-            " one codec"
+            f"sum refused: it is a {type(other).__name__} where a {type(one).__name__} was agreed;"
+            " merge sums of one codec"
         )
 
 
 def check_dimensions(one: int, other: int) -> None:
-    """Raise WireError unless two sums are about equally many coordinates."""
+    """Raise WireError unless two sums have the same number of coordinates."""
     if one != other:
         raise WireError(
             f"sum refused: it has {other:,} coordinates where {one:,} were agreed; merge sums of"
@@ -86,7 +85,7 @@ def check_norm(numbers: NDArray[np.signedinteger], squares: int, what: str) -> N
 
 
 def compute_squared_norm(numbers: NDArray[np.signedinteger]) -> int:
-    """Return the exact sum of squares of 32- or 64-bit integers."""
+    """Exact sum of squares of 32- or 64-bit integers."""
     if numbers.dtype.itemsize <= 4:
         low, high = _square_narrow(numbers)
         return int(low) + (int(high) << 32)

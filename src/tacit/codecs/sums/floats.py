@@ -1,5 +1,5 @@
-"""Sum of float32 updates in float64. Merging in a fixed order gives the same bits whatever the
-number of workers.
+"""Sum of float32 updates in float64. Merging in a fixed order gives the same bits with any number
+of workers.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tacit.rows import SparseUpdates
 class FloatSum:
     """A running weighted sum of float32 payloads.
 
-    A single one is kept as it came, in half the bytes: where a model is large, a worker often sends
-    the sum of one client. Memory for the sum itself is taken when another comes.
+    A single payload is kept in float32, in half the bytes: for a large model, a worker often sends
+    the sum of one client. Memory for the sum itself is allocated when a second payload arrives.
     """
 
     def __init__(self, dim: int) -> None:
@@ -34,18 +34,18 @@ class FloatSum:
         return self._only is None and self._sum is None
 
     def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
-        """Add one payload `weight` times; refuse it if a value is not finite, for one such value
-        would spoil the sum.
+        """Add one payload `weight` times; refuse it if a value is not finite, since that would
+        spoil the sum.
         """
         check_size(payload, 4 * self.dim)
         check_weight(self.weight, weight)
         row = payload.view(np.float32)
         if not is_finite(row):
-            raise WireError("update refused: needs finite values, got NaN or infinite ones")
+            raise WireError("update refused: it contains NaN or infinite values")
         self._add(row, weight)
 
     def add_sparse(self, lines: SparseUpdates, weights: NDArray[np.int64]) -> None:
-        """Add updates as often as they weigh, unchecked."""
+        """Add updates times their weights, unchecked."""
         add_sparse(self.value(), lines, weights.astype(np.float64))
         self.weight += int(weights.sum())
 
@@ -55,13 +55,13 @@ class FloatSum:
 
     def _add(self, row: NDArray[np.float32], weight: int) -> None:
         if self._empty:
-            self._only = row.copy()  # it may lie in a buffer that is used again
+            self._only = row.copy()  # its buffer may be reused
         else:
             add_weighted(self.value(), row, float(weight))
         self.weight += weight
 
     def merge(self, other: FloatSum) -> None:
-        """Add another sum to this one; the other is used up."""
+        """Add another sum to this one. The other must not be used afterwards."""
         check_dimensions(self.dim, other.dim)
         check_weight(self.weight, other.weight, least=0)
         if self._empty:
@@ -74,34 +74,34 @@ class FloatSum:
         self.weight += other.weight
 
     def is_finite(self) -> bool:
-        """Return whether every value is finite: no update with another value was added."""
+        """Whether every value is finite: no update with another value was added."""
         return all(is_finite(kept) for kept in (self._only, self._sum) if kept is not None)
 
     def pack(self) -> NDArray[np.uint8]:
-        """Return the sum as bytes."""
+        """Serialise the sum."""
         return self.value().astype("<f8").view(np.uint8)
 
     def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
-        """Add a sum that crossed a wire; no value may be larger than its weight of the largest
-        float32, and none is NaN.
+        """Add a serialised sum. No value may exceed its weight times the largest float32, and none
+        may be NaN.
 
-        Nothing clips updates that are sent as they are, so there is no bound on their norm.
+        Updates in the clear are not clipped, so there is no bound on their norm.
         """
         check_size(payload, 8 * self.dim, "sum")
         check_weight(self.weight, weight, least=0)
         other = FloatSum(self.dim)
         other._sum, other.weight = payload.view("<f8").copy(), weight
         if not other.is_finite():
-            raise WireError("sum refused: needs finite values, got NaN or infinite ones")
+            raise WireError("sum refused: it contains NaN or infinite values")
         if self.dim and np.abs(other._sum).max() > weight * float(np.finfo(np.float32).max):
             raise WireError(
-                f"sum refused: a value is larger than {weight:,} float32 numbers can add up to; sum"
+                f"sum refused: a value exceeds what {weight:,} float32 values can add up to; sum"
                 " the updates again"
             )
         self.merge(other)
 
     def value(self) -> NDArray[np.float64]:
-        """Return the weighted sum, which may be written to."""
+        """The weighted sum; callers may write into it."""
         if self._sum is None:
             self._sum = (
                 np.zeros(self.dim)
@@ -113,8 +113,8 @@ class FloatSum:
 
 
 class ClippedFloatSum(FloatSum):
-    """A sum whose updates are clipped to L2 norm `clip` as they are added; messages were clipped by
-    those who sent them.
+    """A sum that clips updates to L2 norm `clip` when they are added; messages were clipped by
+    their senders.
     """
 
     def __init__(self, dim: int, clip: float) -> None:
@@ -122,7 +122,7 @@ class ClippedFloatSum(FloatSum):
         self._clip = clip
 
     def add_sparse(self, lines: SparseUpdates, weights: NDArray[np.int64]) -> None:
-        """Add updates as often as they weigh, each clipped, unchecked."""
+        """Add clipped updates times their weights, unchecked."""
         super().add_sparse(
             lines._replace(values=clip_each(lines.values, lines.starts, self._clip)), weights
         )
@@ -134,7 +134,7 @@ class ClippedFloatSum(FloatSum):
 
 @numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
 def is_finite(row: NDArray[Any]) -> bool:
-    """Return whether every value is finite: x - x is zero for those alone."""
+    """Whether every value is finite: x - x is zero only for finite x."""
     off = row.dtype.type(0)
     for i in range(row.size):
         off += row[i] - row[i]
@@ -152,7 +152,7 @@ def add_weighted(total: NDArray[np.float64], row: NDArray[np.float32], weight: f
 def add_sparse(
     total: NDArray[np.float64], lines: SparseUpdates, weights: NDArray[np.float64]
 ) -> None:
-    """Add updates to total, in order, each times its weight."""
+    """Add updates to a total, in order, each times its weight."""
     width, end = lines.width, lines.end
     for n in range(weights.size):
         weight, values = weights[n], lines.values[lines.starts[n] : lines.starts[n + 1]]

@@ -1,4 +1,4 @@
-"""Sum of 32-bit whole numbers, one per coordinate. Exact in any order."""
+"""Sum of 32-bit integers, one per coordinate. Exact in any order."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ from tacit.randomness import PublicDraws
 from tacit.rows import SparseUpdates
 
 AddUpdates = Callable[[NDArray[np.int64], SparseUpdates, NDArray[np.int64]], None]
-"""Adds updates, as whole numbers, to the sum of all before them, each as often as it weighs."""
+"""Adds updates, as integers times their weights, to a sum."""
 
 
 class IntegerSum:
-    """A running weighted sum of payloads of 32-bit integers, each within ±largest and of an L2 norm
-    of at most `norm`.
+    """A running weighted sum of 32-bit integer payloads, each within ±largest and of L2 norm at
+    most `norm`.
 
-    A sum of weight w made elsewhere has an L2 norm of at most w · `norm`, by the triangle
-    inequality, exactly: both bounds are about integers, so rounding needs no slack. The check is
-    exact for all integers (`checks`).
+    A received sum of weight w has an L2 norm of at most w · `norm`, by the triangle inequality.
+    Both bounds are about integers, so rounding needs no slack, and the check is exact (`checks`).
     """
 
     def __init__(
@@ -35,73 +34,73 @@ class IntegerSum:
     ) -> None:
         self.total = np.zeros(dim, np.int64)
         self.weight = 0
-        self._largest, self._norm, self._adding = largest, norm, adding
+        self._largest, self._norm, self._add_updates = largest, norm, adding
 
     @classmethod
     def of(cls, numbers: NDArray[np.int64], weight: int) -> IntegerSum:
-        """Return a sum that secure aggregation made, with the helpers' noise in it; nothing bounds
-        its numbers.
+        """Build a sum from the result of secure aggregation, with the helpers' noise in it; nothing
+        bounds its values.
 
-        No party sees a single message there, so a client that ignores the clip cannot be told from
-        the others: a bound on the sum would only let that client void the round.
+        No party sees a single message there, so nobody can identify a client that ignores the clip.
+        A bound on the sum would only let that client void the round.
         """
         made = cls(len(numbers), 1)
         made.total, made.weight = numbers, weight
         return made
 
     def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
-        """Add one payload `weight` times; refuse it if a number or its L2 norm is larger than any
-        client's may be.
+        """Add one payload `weight` times; refuse it if a value or its L2 norm exceeds the bounds of
+        a client.
         """
         check_size(payload, 4 * len(self.total))
         row = payload.view("<i4")
         self._check(row, 1, "update")
-        self._counted(weight)
+        self._count_weight(weight)
         self.total += weight * row.astype(np.int64)
 
     def add_sparse(self, lines: SparseUpdates, weights: NDArray[np.int64]) -> None:
-        """Add updates as often as they weigh, unencoded."""
-        assert self._adding is not None
-        self._counted(int(weights.sum()))
-        self._adding(self.total, lines, weights)
+        """Add unencoded updates times their weights."""
+        assert self._add_updates is not None
+        self._count_weight(int(weights.sum()))
+        self._add_updates(self.total, lines, weights)
 
     def add_row(self, row: NDArray[np.float32], weight: int) -> None:
-        """Add an update `weight` times, unencoded."""
+        """Add an unencoded update `weight` times."""
         self.add_sparse(SparseUpdates.of(row), np.array([weight]))
 
     def is_finite(self) -> bool:
-        """Return True: an update that is not finite counts as no change."""
+        """Always True: an update that is not finite counts as zero."""
         return True
 
     def merge(self, other: IntegerSum) -> None:
         """Add another sum to this one."""
         check_dimensions(len(self.total), len(other.total))
-        self._counted(other.weight, least=0)
+        self._count_weight(other.weight, least=0)
         self.total += other.total
 
     def value(self) -> NDArray[np.int64]:
-        """Return the weighted sum."""
+        """The weighted sum."""
         return self.total
 
     def pack(self) -> NDArray[np.uint8]:
-        """Return the sum as bytes."""
+        """Serialise the sum."""
         return self.total.astype("<i8").view(np.uint8)
 
     def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
-        """Add a sum that crossed a wire; refuse it if so much weight cannot add up to it."""
+        """Add a serialised sum; refuse it if clients of that weight cannot add up to it."""
         check_size(payload, 8 * len(self.total), "sum of integers")
         sums = payload.view("<i8")
         self._check(sums, weight, "sum of integers")
-        self._counted(weight, least=0)
+        self._count_weight(weight, least=0)
         self.total += sums
 
     def _check(self, numbers: NDArray[np.signedinteger], weight: int, what: str) -> None:
-        """Refuse numbers that no clients of such a weight together can have sent."""
+        """Refuse values that clients of this total weight cannot have sent."""
         check_range(numbers, -weight * self._largest, weight * self._largest, what)
         if self._norm is not None:
             check_norm(numbers, (weight * self._norm) ** 2, what)
 
-    def _counted(self, weight: int, *, least: int = 1) -> None:
-        """Count what is about to be added; refuse it if the sum might no longer fit 64 bits."""
+    def _count_weight(self, weight: int, *, least: int = 1) -> None:
+        """Add to the weight; refuse if the sum might no longer fit 64 bits."""
         check_weight(self.weight, weight, self._largest, least=least)
         self.weight += weight

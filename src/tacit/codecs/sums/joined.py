@@ -1,6 +1,4 @@
-"""Tallies of the tokens a message has one after the other: one tally for each place, all about the
-same coordinates.
-"""
+"""Several tallies for messages with several tokens per coordinate: one tally for each token."""
 
 from __future__ import annotations
 
@@ -19,18 +17,16 @@ _LENGTH = 8
 
 
 class JoinedTally:
-    """Several tallies. As bytes: each one's bytes, with their number (64 bits) before them."""
+    """Several tallies. Serialised: the bytes of each, preceded by their number (64 bits)."""
 
     def __init__(self, parts: tuple[TokenTally, ...]) -> None:
         self.parts, self.weight = parts, 0
         self.at_ends: float | None = (
-            None  # what share of the values lies in outermost channels; whoever decodes finds out
+            None  # share of values in the outermost channels, set when decoding
         )
 
     def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
-        """Add one client's tokens, place by place; refuse all of them if those of one place cannot
-        be.
-        """
+        """Add one client's tokens to all tallies; refuse all of them if one is invalid."""
         sizes = [count_packed_bytes(part.dim, part.bits) for part in self.parts]
         check_size(payload, sum(sizes))
         begins = [0, *accumulate(sizes)]
@@ -41,14 +37,14 @@ class JoinedTally:
         )
 
     def merge(self, other: JoinedTally) -> None:
-        """Add another to this one."""
+        """Add another joined tally to this one."""
         check_dimensions(len(self.parts), len(other.parts))
         for part, more in zip(self.parts, other.parts, strict=True):
             part.merge(more)
         self.weight += other.weight
 
     def pack(self) -> NDArray[np.uint8]:
-        """Return all histograms as bytes."""
+        """Serialise all histograms."""
         pieces = [part.pack() for part in self.parts]
         return np.concatenate(
             [
@@ -59,7 +55,7 @@ class JoinedTally:
         )
 
     def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
-        """Add histograms that crossed a wire; each must add up to the weight."""
+        """Add serialised histograms; each must add up to the weight."""
         begin, read = 0, []
         for part in self.parts:
             length = (
@@ -70,18 +66,20 @@ class JoinedTally:
             begin += _LENGTH
             if not 0 <= length <= len(payload) - begin:
                 raise WireError(
-                    f"histogram refused: needs {len(self.parts)} histograms, got other bytes"
+                    f"histogram refused: its {len(payload):,} bytes end before"
+                    f" {len(self.parts)} histograms are complete"
                 )
             read.append(part.read_packed(payload[begin : begin + length].copy(), weight))
             begin += length
         if begin != len(payload):
             raise WireError(
-                f"histogram refused: needs {len(self.parts)} histograms, got more bytes"
+                f"histogram refused: {len(payload) - begin:,} bytes follow the"
+                f" {len(self.parts)} agreed histograms"
             )
         self._keep(read, weight)
 
     def _keep(self, read: list[TokenCounts], weight: int) -> None:
-        """Count what was checked at all places."""
+        """Count checked tokens in all tallies."""
         for part, checked in zip(self.parts, read, strict=True):
             part.keep(checked, weight)
         self.weight += weight

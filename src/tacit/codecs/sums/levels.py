@@ -1,5 +1,5 @@
-"""Sum of level indices, packed with a few bits each, at the coordinates each message speaks of.
-Exact in any order.
+"""Sum of level indices, packed with a few bits each, at the coordinates of each message. Exact in
+any order.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from tacit.randomness import PublicDraws
 
 
 class LevelSum:
-    """A running weighted sum of 2 z - (levels - 1) per coordinate: the level z, counted in half
-    steps from the middle.
+    """A running weighted sum of 2 z - (levels - 1) per coordinate: the level z, in half steps from
+    the middle.
 
-    Two levels are a sign: a bit that is set counts +1, one that is clear -1.
+    Two levels are a sign: a set bit counts +1, a clear bit -1.
 
-    `places` says which `sent` coordinates a message speaks of, from its public randomness; without
-    it, of all.
+    `places` computes the `sent` coordinates of a message from its public randomness; without it a
+    message has all coordinates.
     """
 
     def __init__(
@@ -52,24 +52,21 @@ class LevelSum:
 
     @classmethod
     def of(cls, half_steps: NDArray[np.int64], weight: int) -> LevelSum:
-        """Return a sum somebody else made, in half steps from the middle; nothing bounds its
-        numbers.
-        """
+        """Build a sum from integers, in half steps from the middle; nothing bounds them."""
         made = cls(len(half_steps), 2, 1)
         made.total, made.weight = half_steps, weight
         return made
 
     def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
-        """Add one payload's levels `weight` times; refuse it if it names a level that does not
-        exist.
-        """
+        """Add one payload's levels `weight` times; refuse it if a level does not exist."""
         check_size(payload, count_packed_bytes(self._sent, self._bits))
         check_weight(self.weight, weight, self._levels - 1)
         places = slice(None) if self._places is None else self._places(public)
         indices = unpack_levels(payload, self._sent, self._bits)
         if len(indices) and indices.max() >= self._levels:
             raise WireError(
-                f"update refused: needs levels from 0 to {self._levels - 1}, got others"
+                f"update refused: it contains level {indices.max()}; the levels are 0 to"
+                f" {self._levels - 1}"
             )
         self.total[places] += weight * (2 * indices.astype(np.int64) - (self._levels - 1))
         self.weight += weight
@@ -83,19 +80,18 @@ class LevelSum:
         self.weight += other.weight
 
     def value(self) -> NDArray[np.int64]:
-        """Return the weighted sum, in half steps from the middle."""
+        """The weighted sum, in half steps from the middle."""
         return self.total
 
     def pack(self) -> NDArray[np.uint8]:
-        """Return the sum as bytes."""
+        """Serialise the sum."""
         return self.total.astype("<i8").view(np.uint8)
 
     def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
-        """Add a sum that crossed a wire; none may be further from the middle than its weight of
-        outermost levels.
+        """Add a serialised sum, within its weight times the outermost levels.
 
-        Where messages speak of `sent` coordinates, the L2 norm is at most √sent times that.
-        Otherwise clients may send any levels, so any such sum can be theirs: there is no tighter
+        Where a message has only `sent` coordinates, the L2 norm is at most √sent times that.
+        Otherwise clients may send any levels, so all such sums are possible: there is no tighter
         bound.
         """
         check_size(payload, 8 * len(self.total), "sum of levels")
@@ -110,7 +106,7 @@ class LevelSum:
 
 @numba.njit(nogil=True, cache=True)
 def unpack_levels(payload: NDArray[np.uint8], count: int, bits: int) -> NDArray[np.uint8]:
-    """Return `count` numbers of `bits` (at most 8) bits each, lowest bit first."""
+    """Read `count` numbers of `bits` (at most 8) bits each, lowest bit first."""
     found = np.empty(count, np.uint8)
     mask = (1 << bits) - 1
     for i in range(count):

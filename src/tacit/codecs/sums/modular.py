@@ -1,5 +1,5 @@
-"""Sum of whole numbers modulo a power of two, packed with a few bits each. Exact in any order, and
-what a secure sum adds up.
+"""Sum of integers modulo a power of two, packed with a few bits each: what secure aggregation adds
+up. Exact in any order.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from tacit.randomness import PublicDraws
 
 
 class ModularSum:
-    """A running weighted sum modulo 2^bits (at most 32). Any payload of the right size is one.
+    """A running weighted sum modulo 2^bits (at most 32). Any payload of the right size is valid.
 
-    There is no bound on the norm of a sum: its numbers hold every client's noise and may wrap, as
-    they are made to.
+    There is no bound on the norm of a sum: it contains every client's noise and wraps around by
+    design.
     """
 
     def __init__(self, dim: int, bits: int) -> None:
@@ -26,7 +26,7 @@ class ModularSum:
 
     @classmethod
     def of(cls, numbers: NDArray[np.int64], weight: int, bits: int) -> ModularSum:
-        """Return a sum somebody else made, modulo 2^bits or more of them."""
+        """Build a sum from integers modulo 2^bits or a multiple of it."""
         made = cls(len(numbers), bits)
         made.total, made.weight = numbers.astype(np.uint64), weight
         return made
@@ -48,18 +48,16 @@ class ModularSum:
         self.weight += other.weight
 
     def value(self) -> NDArray[np.int64]:
-        """Return the sum nearest to 0: from -2^(bits-1) to 2^(bits-1) - 1."""
+        """The representative nearest to 0: from -2^(bits-1) to 2^(bits-1) - 1."""
         unused = np.int64(64 - self._bits)
         return (self.total.view(np.int64) << unused) >> unused
 
     def pack(self) -> NDArray[np.uint8]:
-        """Return the sum as bytes."""
+        """Serialise the sum."""
         return self.value().astype("<i8").view(np.uint8)
 
     def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
-        """Add a sum that crossed a wire; it lies in the range of its modulus, and is zero where
-        nobody is in it.
-        """
+        """Add a serialised sum within the range of its modulus, and zero if its weight is zero."""
         check_size(payload, 8 * len(self.total), "sum of integers")
         check_weight(self.weight, weight, least=0)
         half = 1 << (self._bits - 1) if weight else 0

@@ -1,4 +1,4 @@
-"""Long tokens that are the same at all coordinates, as numbers: a table of those that occur, in
+"""Numbers long tokens that are the same at all coordinates: a table of those that occur, in
 ascending order.
 
 A name is one 64-bit word, or two (the lower first) if it has more than 64 bits.
@@ -16,25 +16,25 @@ from numpy.typing import NDArray
 from tacit.codecs.sums.packing import choose_dtype, unpack_integers
 
 Names = NDArray[np.uint64]
-"""A table of names: one row each."""
+"""A table of names, one row each."""
 
 _SLOTS = 1 << 12
 
 
 def count_words(bits: int) -> int:
-    """Return how many words a name of `bits` bits has."""
+    """Number of words of a name of `bits` bits."""
     return 1 if bits <= 64 else 2
 
 
 def read_words(payload: NDArray[np.uint8], count: int, bits: int) -> Names:
-    """Return `count` packed tokens as names."""
+    """Read `count` packed tokens as names."""
     if bits == 128:
         return payload.view("<u8").reshape(count, 2)
     return unpack_integers(payload, count, bits).astype(np.uint64).reshape(count, 1)
 
 
 def number_tokens(payload: NDArray[np.uint8], count: int, bits: int) -> tuple[Names, NDArray[Any]]:
-    """Return the table of all tokens in a payload, and each token's number in it."""
+    """Build the table of all tokens in a payload, and each token's index in it."""
     words = read_words(payload, count, bits)
     first, numbers = number_rows(words)
     names = words[first]
@@ -45,7 +45,7 @@ def number_tokens(payload: NDArray[np.uint8], count: int, bits: int) -> tuple[Na
 
 
 def merge_tables(tables: Sequence[Names], bits: int) -> Names:
-    """Return one table of all names in some tables."""
+    """Merge tables of names into one."""
     different = {table.tobytes(): table for table in tables}
     names = np.concatenate([np.empty((0, count_words(bits)), np.uint64), *different.values()])
     if len(different) < 2:
@@ -55,15 +55,15 @@ def merge_tables(tables: Sequence[Names], bits: int) -> Names:
 
 
 def find_places(names: Names, table: Names) -> NDArray[np.int64]:
-    """Return where each name stands in a larger table."""
+    """Index of each name in a larger table."""
     places = {row.tobytes(): n for n, row in enumerate(table)}
     return np.array([places[row.tobytes()] for row in names], np.int64)
 
 
 @numba.njit(nogil=True, cache=True)
 def number_rows(words: Names) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where each different row of words is first, and for each row which of them it is; both
-    by order of appearance.
+    """First position of each distinct row, and for each row the number of its distinct row, both by
+    order of appearance.
     """
     slots, used = _SLOTS, 0
     table, first = np.full(slots, -1), np.empty(slots // 2 + 1, np.int64)
@@ -91,15 +91,13 @@ def number_rows(words: Names) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 @numba.njit(nogil=True, cache=True)
 def find_slot(name: Names, slots: int) -> np.int64:
-    """Return where to look for a name first: tokens are hashes already, so their low bits
-    are even.
-    """
+    """Hash slot of a name: tokens are hashes already, so their low bits are uniform."""
     return np.int64(name[0] & np.uint64(slots - 1))
 
 
 @numba.njit(nogil=True, cache=True)
 def are_equal(one: Names, other: Names) -> bool:
-    """Return whether two names are equal."""
+    """Whether two names are equal."""
     for i in range(one.size):  # noqa: SIM110 - a generator does not compile
         if one[i] != other[i]:
             return False

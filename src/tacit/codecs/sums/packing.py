@@ -1,6 +1,4 @@
-"""Whole numbers of a few bits each, one after the other, lowest bit first; bits past the end are
-zero.
-"""
+"""Integers of a few bits each, packed without gaps, lowest bit first; bits past the end are zero."""
 
 from __future__ import annotations
 
@@ -14,17 +12,17 @@ _WIDTHS = (8, 16, 32, 64)
 
 
 def count_packed_bytes(count: int, bits: int) -> int:
-    """Return how many bytes hold `count` numbers of `bits` bits."""
+    """Number of bytes that hold `count` integers of `bits` bits."""
     return (count * bits + 7) // 8
 
 
 def choose_dtype(bits: int) -> np.dtype[Any]:
-    """Return the smallest kind of array for numbers of `bits` bits."""
+    """Smallest array type for integers of `bits` bits."""
     return np.dtype(f"<u{next(width for width in _WIDTHS if bits <= width) // 8}")
 
 
 def pack_integers(numbers: NDArray[Any], bits: int) -> NDArray[np.uint8]:
-    """Return numbers of at most 32 bits as bytes."""
+    """Pack integers of at most 32 bits."""
     whole = choose_dtype(bits)
     if bits == 8 * whole.itemsize:
         return np.ascontiguousarray(numbers, whole).view(np.uint8)
@@ -32,7 +30,7 @@ def pack_integers(numbers: NDArray[Any], bits: int) -> NDArray[np.uint8]:
 
 
 def unpack_integers(payload: NDArray[np.uint8], count: int, bits: int) -> NDArray[Any]:
-    """Return the numbers `pack_integers` was given; the bytes themselves, where they are the numbers."""
+    """Invert `pack_integers`; a view of the payload where no unpacking is needed."""
     numbers = np.empty(count, choose_dtype(bits))
     if bits == 8 * numbers.itemsize:
         return payload.view(numbers.dtype)
@@ -42,7 +40,7 @@ def unpack_integers(payload: NDArray[np.uint8], count: int, bits: int) -> NDArra
 
 @numba.njit(nogil=True, cache=True)
 def pack(numbers: NDArray[Any], bits: int) -> NDArray[np.uint8]:
-    """Return numbers as bytes."""
+    """Pack integers of any number of bits."""
     out = np.zeros((numbers.size * bits + 7) // 8, np.uint8)
     held, waiting, byte = np.uint64(0), 0, 0
     for i in range(numbers.size):
@@ -60,7 +58,7 @@ def pack(numbers: NDArray[Any], bits: int) -> NDArray[np.uint8]:
 
 @numba.njit(nogil=True, cache=True)
 def unpack(payload: NDArray[np.uint8], bits: int, numbers: NDArray[Any]) -> None:
-    """Write as many numbers as are asked for."""
+    """Fill `numbers` with unpacked integers."""
     held, waiting, byte = np.uint64(0), 0, 0
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     for i in range(numbers.size):

@@ -1,4 +1,4 @@
-"""Sum of 16-bit whole numbers at the coordinates each message speaks of. Exact in any order."""
+"""Sum of 16-bit integers at the coordinates of each message. Exact in any order."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tacit.randomness import PublicDraws
 
 
 class PlacedSum(IntegerSum):
-    """A running weighted sum of payloads; `places` says which coordinates a message speaks of, from
-    its public randomness.
+    """A running weighted sum of payloads; `places` computes the coordinates of a message from its
+    public randomness.
     """
 
     def __init__(
@@ -30,12 +30,12 @@ class PlacedSum(IntegerSum):
         self._sent, self._places = sent, places
 
     def add(self, payload: NDArray[np.uint8], weight: int, public: PublicDraws) -> None:
-        """Add one payload `weight` times; refuse it if a number or its L2 norm is larger than any
-        client's may be.
+        """Add one payload `weight` times; refuse it if a value or its L2 norm exceeds the bounds of
+        a client.
         """
         check_size(payload, 2 * self._sent)
         row = payload.view("<i2").astype(np.int64)
         self._check(row, 1, "update")
         places = self._places(public)
-        self._counted(weight)
+        self._count_weight(weight)
         self.total[places] += weight * row

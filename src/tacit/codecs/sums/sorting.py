@@ -1,5 +1,5 @@
-"""Ascending order at every coordinate of many rows: what is left of a cohort's tokens when nobody
-may see who sent which.
+"""Sorts many rows at every coordinate in ascending order, so that a cohort's tokens no longer show
+who sent which.
 
 Rows are compared whole, two at a time, in a fixed order that sorts any input (Batcher's merge
 exchange), so that one processor instruction orders many coordinates. A block of coordinates of all
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Unsigned = NDArray[Any]
-"""Whole numbers without sign, of any width."""
+"""Unsigned integers of any width."""
 
 _BLOCK = 200_000  # bytes of a block of coordinates: they fit into the second-level cache
 _LEAST = 1 << 20  # numbers worth a second thread
@@ -27,9 +27,7 @@ _THREADS = min(4, os.cpu_count() or 1)
 
 
 def sort_columns(rows: Sequence[Unsigned], into: Unsigned) -> None:
-    """Write the rows into a matrix of their kind, with the numbers of each coordinate in ascending
-    order.
-    """
+    """Copy the rows into a matrix of their type, sorted in ascending order at each coordinate."""
     count, dim = into.shape
     threads = _THREADS if count * dim >= _LEAST else 1
     lanes = max(64, _BLOCK // max(1, count * into.itemsize) // 64 * 64)
@@ -50,8 +48,7 @@ def sort_columns(rows: Sequence[Unsigned], into: Unsigned) -> None:
 
 @lru_cache(maxsize=32)
 def list_exchanges(count: int) -> NDArray[np.int64]:
-    """Return which two of `count` rows to compare, one pair after the other, until all are in
-    order.
+    """Pairs of `count` rows to compare, in order, until all are sorted.
 
     Source: Knuth, The Art of Computer Programming 3, algorithm 5.2.2 M.
     """
@@ -75,7 +72,7 @@ def list_exchanges(count: int) -> NDArray[np.int64]:
 def sort_block(
     rows: Unsigned, pairs: NDArray[np.int64], between: tuple[int, int], lanes: int
 ) -> None:
-    """Sort the columns from one coordinate up to another, a block at a time."""
+    """Sort the columns between two coordinates, a block at a time."""
     block = np.empty((rows.shape[0], lanes), rows.dtype)
     for start in range(between[0], between[1], lanes):
         width = min(lanes, between[1] - start)
@@ -89,7 +86,7 @@ def sort_block(
 
 @numba.njit(nogil=True, cache=True)
 def copy(given: Unsigned, into: Unsigned) -> None:
-    """Copy a part of a row; a loop of its own, because the compiler turns it into wide moves."""
+    """Copy part of a row; a loop of its own, because the compiler turns it into wide moves."""
     for i in range(given.size):
         into[i] = given[i]
 

@@ -1,14 +1,14 @@
 """Gaussian noise on a last layer that everybody may see, before it leaves its contributor.
 
-The plan states a loss per round, and whom it is for. `client`: the change of the layer is cut to
-the clip, and replacing all rows moves it by at most twice that. `record`: each row's gradient is
-cut to the clip, so one row more or less moves their sum by at most that, in each of the round's
-steps. Both are whole numbers before noise is added, and the noise is that of `gaussian_noise`: no
-floating-point Gaussian is added anywhere.
+The plan states a loss per round, and its privacy unit. `client`: the change of the layer is clipped
+to an L2 norm, and replacing all rows changes it by at most twice that. `record`: each row's
+gradient is clipped to an L2 norm, so adding or removing one row changes their sum by at most that,
+in each of the round's steps. Both are integers before noise is added, and the noise is that of
+`gaussian_noise`: no floating-point Gaussian is added anywhere.
 
-Guarantees: the steps of a round together cost at most the stated epsilon at delta, and rounds
-compose as Gaussian noise does. What leaves is a function of whole numbers with noise; turning it
-back into floats costs nothing. Whatever is not finite counts as no change.
+Guarantees: the steps of a round together have at most the stated epsilon at delta, and rounds
+compose as Gaussian noise does. What leaves is a function of integers with noise; conversion to
+floats is post-processing. Values that are not finite count as zero.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from tacit.randomness import ClientDraws, require
 
 Matrix = NDArray[np.float32]
 _AT_ONCE = 1 << 18
-"""Numbers of rows' gradients that are held at once."""
+"""Gradient values that are held at once."""
 
 
 def choose_noise_scale(settings: Filter, size: int, rounds: int) -> Scale | None:
-    """Return the whole numbers in which heads of so many parameters get noise; None where a plan
-    asks for none.
+    """Choose the integers and the noise for heads of `size` parameters; None if the plan asks for
+    no noise.
 
-    All rounds' numbers pay for the law of the noise being a little off, so the sum over rounds is
-    covered too.
+    The noise values of all rounds are counted, since the distribution of each is slightly inexact;
+    so the sum over rounds is covered too.
     """
     if settings.epsilon is None or settings.clip is None:
         return None
@@ -60,7 +60,7 @@ def choose_noise_scale(settings: Filter, size: int, rounds: int) -> Scale | None
 
 
 def add_noise_to_change(scale: Scale, change: Matrix, own: ClientDraws) -> Matrix:
-    """Return the change of a head, cut to the clip, with noise that hides all rows behind it."""
+    """Clip the change of a head, and add noise that hides all rows of the client."""
     require(own, ClientDraws)
     cut = clip_l2(scale.clip).apply(change.ravel())
     return _convert_to_floats(
@@ -69,7 +69,7 @@ def add_noise_to_change(scale: Scale, change: Matrix, own: ClientDraws) -> Matri
 
 
 def add_noise_to_gradients(scale: Scale, rows: Matrix, slopes: Matrix, own: ClientDraws) -> Matrix:
-    """Return the sum of rows' gradients, each cut to the clip, with noise that hides one row.
+    """Clip each row's gradient, sum them, and add noise that hides one row.
 
     A row's gradient is its inputs times its slope at each output.
     """
@@ -86,39 +86,37 @@ def add_noise_to_gradients(scale: Scale, rows: Matrix, slopes: Matrix, own: Clie
 
 
 def round_gradients(scale: Scale, rows: Matrix, slopes: Matrix) -> NDArray[np.int64]:
-    """Return each row's gradient, cut to the clip, in whole steps; none is longer than the scale's
+    """Clip each row's gradient and round it to integers; none has an L2 norm above the scale's
     radius.
     """
     finite = np.isfinite(rows).all(axis=1, keepdims=True) & np.isfinite(slopes).all(
         axis=1, keepdims=True
     )
     inputs, at_outputs = (np.where(finite, part, 0).astype(np.float64) for part in (rows, slopes))
-    lengths = np.linalg.norm(inputs, axis=1, keepdims=True) * np.linalg.norm(
+    norms = np.linalg.norm(inputs, axis=1, keepdims=True) * np.linalg.norm(
         at_outputs, axis=1, keepdims=True
     )
-    at_outputs *= scale.clip / np.maximum(lengths, scale.clip)
+    at_outputs *= scale.clip / np.maximum(norms, scale.clip)
     return scale.round_to_integers(
         (inputs[:, :, None] * at_outputs[:, None, :]).reshape(len(rows), -1)
     )
 
 
 def _convert_to_floats(scale: Scale, steps: NDArray[np.int64]) -> Matrix:
-    # Noise is rounded down, by half a step on average.
+    # Noise is floored, which lowers it by half a step on average.
     return np.asarray((steps + 0.5) * scale.step, np.float32)
 
 
 def build_head_claim(settings: Filter) -> Claim:
-    """Return what one head costs its contributor."""
+    """Claim about one head of a contributor."""
     kind = {
         "nothing": "last layer in the clear",
         "client": "clipped last layer with Gaussian noise",
         "record": "last layer with Gaussian noise on the sum of clipped gradients of its rows",
     }[settings.protect]
-    # Whoever knows what a client might send can test it by the digest; it is made of nothing but
-    # the encoded update.
-    digest = (
-        ", with a digest of the update, which is covered by the update's own codec and nothing else"
-    )
+    # A party that guesses an encoded update can test the guess by the digest, which depends on
+    # nothing else.
+    digest = ", with a digest of the update, which only the update's own codec protects"
     event: Event = Open()
     if settings.epsilon is not None:
         event = GaussianNoise(calibrate_multiplier(settings.epsilon, settings.delta))
@@ -135,11 +133,11 @@ def build_head_claim(settings: Filter) -> Claim:
         trust=(
             ("all testers",)
             if settings.protect == "nothing"
-            else ("nobody, since noise is added before anything leaves",)
+            else ("nobody, since the client adds noise before anything leaves",)
         ),
         rests_on="nobody",
         source=(
-            "Balle and Wang 2018, noise in whole steps; after Rokvic et al., who state neither clip"
-            " nor noise"
+            "Balle and Wang 2018, integer noise; after Rokvic et al., who state neither clip nor"
+            " noise"
         ),
     )

@@ -32,13 +32,13 @@ from tacit.randomness import Draws
 _COUNTS = 2
 _DIAGONAL = math.nextafter(math.sqrt(2), 2)
 _LEAST = 1e-9
-"""The least noise a stated claim may have: below it an epsilon is no finite number."""
+"""The least noise a stated claim may have: below it epsilon is not finite."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CountNoise:
-    """Noise for counts of at most `rows_each` rows per client: noise in steps of 2^-26 σ, divided
-    by `divisor` and rounded down.
+    """Noise for counts of at most `rows_each` rows per client: floored Gaussian noise in steps of
+    2^-26 σ, divided by `divisor`.
     """
 
     rows_each: int
@@ -61,8 +61,8 @@ class CountNoise:
         return counts + draw_gaussian(own, counts.size).reshape(counts.shape) // self.divisor
 
     def claim(self, relation: Relation) -> Claim:
-        """What one pair of noisy counts costs a client, under the relation of the plan's other
-        claims: it holds under either.
+        """Claim about one pair of noisy counts, under the relation of the plan's other claims: it
+        holds under either.
         """
         rows = "1 row" if self.rows_each == 1 else f"{self.rows_each:,} rows"
         return Claim(
@@ -84,8 +84,8 @@ class CountNoise:
 
 
 def choose_count_noise(loss: Loss, *, rows_each: int, releases: int) -> CountNoise:
-    """Noise that keeps a loss over so many releases of both counts. Raise ChainError where that is
-    more noise than is drawn.
+    """Choose noise that keeps a loss over all releases of both counts. Raise ChainError if it
+    exceeds the largest σ.
     """
     left = subtract_rounding(loss, _COUNTS * releases)
     if left.epsilon <= 0 or left.delta <= 0:
@@ -105,21 +105,21 @@ def choose_count_noise(loss: Loss, *, rows_each: int, releases: int) -> CountNoi
 
 
 def read_claim(content: bytes, stddev: float) -> Claim:
-    """The claim a site states, as JSON, for counts with noise of this standard deviation.
+    """Read a site's claim, as JSON, about counts with noise of this standard deviation.
 
-    Raise ValueError unless it is, word for word, one that `CountNoise.claim` makes: what a site
-    states enters everybody's record.
+    Raise ValueError unless it is, word for word, one that `CountNoise.claim` makes: a site's claim
+    enters everybody's record.
     """
     try:
         claim = Claim.from_json(json.loads(content))
     except (ValueError, TypeError, AttributeError, RecursionError):
-        raise ValueError("what its counts cost cannot be read") from None
+        raise ValueError("the claim about its counts is not readable") from None
     if not isinstance(claim.event, GaussianNoise):
-        raise ValueError("what its counts cost is not about Gaussian noise")
+        raise ValueError("the claim about its counts is not about Gaussian noise")
     multiplier = claim.event.noise_multiplier
     if min(stddev, multiplier) >= _LEAST:
         rows_each, divisor = round(stddev / (_DIAGONAL * multiplier)), round(STEPS / stddev)
         noise = CountNoise(rows_each=max(1, rows_each), divisor=max(1, divisor))
         if noise.stddev == stddev and noise.claim(claim.relation) == claim:
             return claim
-    raise ValueError("what its counts cost does not follow from their noise")
+    raise ValueError("the claim about its counts does not follow from their noise")

@@ -1,8 +1,9 @@
-"""A tester's votes of a round as one vector under a secure sum: +1 helped, -1 harmed, 0 not asked.
+"""A tester's votes of a round as one vector under secure aggregation: +1 helped, -1 harmed, 0 not
+asked.
 
-Helpers add Gaussian noise to the sum. A tester with V votes has a vector of length √V, so one noise
-covers all of them together, and its epsilon is for all votes of a round: they need not share it out
-among themselves.
+Helpers add Gaussian noise to the sum. A tester with V votes has a vector of L2 norm √V, so one
+noise covers all of them together. Its epsilon is for all votes of a round, which need not divide
+it.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from tacit.rows import Vector
 
 
 def make(settings: plan.Filter, clients: int, helpers: int) -> Codec:
-    """Return the codec for vectors with a place for each client; decoding gives the sum of all
-    testers' votes.
+    """Build the codec for vectors with one entry per client; decoding gives the sum of all testers'
+    votes.
     """
     assert settings.votes_epsilon is not None
     loss, votes = (
@@ -43,30 +44,28 @@ def make(settings: plan.Filter, clients: int, helpers: int) -> Codec:
 
 
 def count_votes_each(settings: plan.Filter, clients: int) -> int:
-    """Return the most votes a tester can have in a round."""
+    """Largest number of votes of a tester in a round."""
     return max(1, clients - 1 if settings.testers is None else min(settings.testers, clients - 1))
 
 
 def build_vote_vector(said: NDArray[np.bool_], on: NDArray[np.int64], clients: int) -> Vector:
-    """Return votes on some clients as a vector with a place for each."""
+    """Build a vector with one entry per client from votes on some clients."""
     vector = np.zeros(clients, np.float32)
     vector[on] = np.where(said, 1.0, -1.0)
     return vector
 
 
 def _claim(of_sum: Claim, votes: int, helpers: int) -> Claim:
-    """Return the claim of a sum as one about votes; the sum itself is for the server alone, others
-    see who is rejected.
+    """Turn the claim of a sum into one about votes. Only the server sees the sum; others see who is
+    rejected.
     """
-    noise = of_sum.mechanism.partition(", to whose sum ")[2]
+    noise = of_sum.mechanism.partition("; ")[2]
     trust = (
-        f"that the server and {'its helper' if helpers == 1 else 'all its helpers'} do not work"
-        " together"
+        f"that the server and {'its helper' if helpers == 1 else 'all its helpers'} do not collude"
     )
-    mechanism = f"one vector of {votes:,} votes, to whose sum {noise}"
+    mechanism = f"one vector of {votes:,} votes; {noise}"
     source = (
-        "Balle and Wang 2018, analytic calibration for one round; noise in whole steps on an"
-        " exact sum"
+        "Balle and Wang 2018, analytic calibration for one round; integer noise on an exact sum"
     )
     return replace(
         of_sum,
