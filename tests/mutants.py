@@ -165,7 +165,7 @@ def _compared(function: ast.FunctionDef) -> tuple[str, str]:
 
 
 def package_of(name: str) -> str:
-    """The module: `tacit.privacy.site_ledger.book.xǁSiteLedgerǁclose__mutmut_1` is in `ledger.owner.book`."""
+    """The module: `tacit.privacy.site_ledger.site_ledger.xǁSiteLedgerǁclose__mutmut_1` is in `ledger.owner.book`."""
     return ".".join(name.split(".")[1:-1])
 
 

@@ -61,7 +61,7 @@ def lose(folder: Path) -> None:
 def losses(folder: Path) -> list[dict[str, object]]:
     with closing(SiteLedger(folder / LEDGER, limits=LIMITS, delta=1e-5)) as book:
         book.verify()
-        return book.said("loss accepted")
+        return book.list_entries("loss accepted")
 
 
 def test_a_lost_ledger(capsys: Capture, site: Path) -> None:

@@ -72,10 +72,10 @@ def test_names_in_the_data_are_text_on_the_page(capsys: Capture, here: Path) -> 
 @pytest.mark.parametrize(
     ("policy", "refused"),
     [
-        ("min_k = 4", "the smallest class that would leave has 3 rows"),
-        ("max_share = 0.69", "0.7000 of the rows would leave"),
-        ('columns = ["age", "y"]', "the plan would hand over the column 'pay'"),
-        ("min_l = 2", "0.5714 of these rows are in classes of one label"),
+        ("min_k = 4", "the smallest group that would be released has 3 rows"),
+        ("max_share = 0.69", "0.7000 of the rows would be released"),
+        ('columns = ["age", "y"]', "the plan would release the column 'pay'"),
+        ("min_l = 2", "0.5714 of these rows are in groups with a single label"),
     ],
 )
 def test_a_policy_that_is_broken_ends_with_three_and_writes_no_rows(

@@ -91,8 +91,7 @@ def test_a_careful_policy_allows_a_first_plan_once_columns_are_filled_in(capsys:
     reasons = [line.strip() for line in refused.err.splitlines()][1:]
     assert (
         reasons[0]
-        == "allow.trust_server = false: the plan's promise rests on the server, and there is no"
-        " [secure_aggregation]"
+        == "allow.trust_server = false: the plan's guarantee relies on trusting the server, and there is no [secure_aggregation]"
     )
     assert [reason.split(":")[0] for reason in reasons[1:]] == ["to change", "or"]
     secure = (
@@ -133,10 +132,7 @@ def test_check_names_the_file_and_the_key(capsys: Capture) -> None:
     )
     assert other.code == 3
     assert "hospital/policy.toml does not allow the plan" in other.err
-    assert (
-        "site.toml: client = 'patient_id': the plan counts clients by the column 'ward'"
-        in other.err
-    )
+    assert "site.toml: client = 'patient_id': the plan uses the client column 'ward'" in other.err
     label = tacit(capsys, *check, "-o", 'data.columns.label="note"', "-o", "data.columns.text=[]")
     assert "columns.label = ['readmitted']: the plan uses the column 'note' as label" in label.err
 

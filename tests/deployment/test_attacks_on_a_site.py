@@ -139,7 +139,7 @@ def test_exact_counts_are_rounds_of_a_day(tmp_path) -> None:
     assert [one.counts is not None for one in answers] == [True, True, False, False]
     assert answers[-1].withheld == "limits.max_rounds_per_day"
     assert any(
-        "limits.max_rounds_per_day = 2: so many rounds were answered on" in one
+        "limits.max_rounds_per_day = 2: this site already took part in" in one
         for one in hospital.told
     )
     assert hospital.spent() == [0] * len(hospital.spent()), "and the ledger is whole"

@@ -117,7 +117,10 @@ def test_a_named_patients_row_is_not_read_by_measures(tmp_path) -> None:
     assert answered == [None] * 21
     for number, sentence in enumerate(hospital.told[-20:]):
         assert f"measure: must be called 'measure', got 'm{number}'" in sentence
-    assert "was asked before with another question; it is answered once" in hospital.told[-21]
+    assert (
+        "a different request was received before; each exchange gets one response"
+        in hospital.told[-21]
+    )
 
 
 def bucket_of(server: HostileServer, word: str) -> int:

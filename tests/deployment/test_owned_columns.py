@@ -142,11 +142,10 @@ def test_the_plan_the_owner_has_in_mind_is_answered(site) -> None:
 
 OTHER_CLIENTS = {
     "visit": (
-        "site.toml: client = 'patient': the plan counts clients by the column 'visit', where nobody"
-        " has spent anything yet"
+        "site.toml: client = 'patient': the plan uses the client column 'visit', under which nobody has been charged yet"
     ),
     "ward": (
-        "site.toml: client = 'patient': the plan counts clients by the column 'ward', where nobody"
+        "site.toml: client = 'patient': the plan uses the client column 'ward', where nobody"
         " has spent anything yet"
     ),
     "": (
@@ -219,8 +218,7 @@ def test_one_client_is_said_and_not_assumed(tmp_path, rows) -> None:
     site = Site(tmp_path, rows, unit=PrivacyUnit(one_client=True))
     assert site.server(job()).open() is None
     assert (
-        "site.toml: one_client = true: the plan counts clients by the column 'patient'"
-        in site.told[-1]
+        "site.toml: one_client = true: the plan uses the client column 'patient'" in site.told[-1]
     )
     opened = site.server(job(columns={"client": None}), "job-2").open()
     assert opened
@@ -233,8 +231,8 @@ def test_the_owner_cannot_change_the_client_column_by_a_slip(tmp_path, rows) -> 
     site.site = OwnerSite(replace(site.owner, unit=PrivacyUnit(client="visit")))
     assert site.server(job(columns={"client": "visit"}), "job-2").open() is None
     assert (
-        "site.toml: client = 'visit': the budgets in this site's ledger are kept under client ="
-        " 'patient'" in site.told[-1]
+        "site.toml: client = 'visit': this site's ledger keeps its budgets under client = 'patient'"
+        in site.told[-1]
     )
 
 
@@ -447,7 +445,7 @@ def test_what_was_told_is_in_the_ledger_once(site) -> None:
     assert server.open()
     with closing(site.book()) as book:
         book.verify()
-        (told,) = book.said("told")
+        (told,) = book.list_entries("told")
     assert told["run"] == "job-1"
     assert told["unit"] == "client = 'patient'"
     assert told["told"]["seen"]["classes"] == ["no", "yes"]

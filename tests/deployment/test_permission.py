@@ -72,14 +72,16 @@ def test_what_is_allowed() -> None:
 
 def test_every_line_is_named() -> None:
     found = refused(policy="", simulated=True)
-    assert "allow.simulation_noise = false: noise would come from a seed that others know" in found
     assert (
-        "allow.trust_server = false: the plan's promise rests on the server, and there is no"
-        " [secure_aggregation]" in found
+        "allow.simulation_noise = false: the noise would come from a seed that others know" in found
+    )
+    assert (
+        "allow.trust_server = false: the plan's guarantee relies on trusting the server, and there is no [secure_aggregation]"
+        in found
     )
     with pytest.raises(
         PolicyError,
-        match=r"^site.toml: client = 'visit': the plan counts clients by the column 'patient'",
+        match=r"^site.toml: client = 'visit': the plan uses the client column 'patient'",
     ):
         refuse_unless_allowed(
             parse_policy(POLICY), plan_of(), False, unit=PrivacyUnit(client="visit")
@@ -114,8 +116,7 @@ def test_a_price_that_depends_on_the_model_is_judged_once_its_size_is_known() ->
 
 def test_what_has_no_epsilon_is_refused_before_its_size_is_known() -> None:
     assert refused(plan=plan_of(codec={"name": "plain"})) == [
-        "limits.no_epsilon = false: the plan states no epsilon per client and run, or none that is"
-        " known before data"
+        "limits.no_epsilon = false: the plan has no epsilon per client and run, or none that is known before data is read"
     ]
 
     voted = plan_of(codec=BITS, filter={}, data={**FIXED, "local_test": 0.2})
@@ -123,8 +124,7 @@ def test_what_has_no_epsilon_is_refused_before_its_size_is_known() -> None:
         "[limits]", "[limits]\nmax_test_share = 0.9"
     )
     assert refused(policy=generous, plan=voted) == [
-        "limits.no_epsilon = false: the plan states no epsilon per client and run, or none that is"
-        " known before data"
+        "limits.no_epsilon = false: the plan has no epsilon per client and run, or none that is known before data is read"
     ]
 
 

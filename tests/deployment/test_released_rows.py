@@ -121,20 +121,20 @@ def test_rows_that_the_owner_lets_go_leave_and_are_written_down(site) -> None:
     )
     with closing(site.book()) as book:
         book.verify()
-        (entry,) = book.said("disclosed")
+        (entry,) = book.list_entries("disclosed")
     assert (entry["run"], entry["rows"], entry["rows_of_all_runs"]) == ("job-1", 240, 240)
     assert (entry["fewest_clients_alike"], entry["fewest_labels_alike"]) == (20, 2)
 
 
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "fewer quasi-identifiers": (
-        {}, {"quasi": ["sex"]}, "site.toml: quasi_identifiers: the plan would hand over 'age' without counting who is alike in it",
+        {}, {"quasi": ["sex"]}, "site.toml: quasi_identifiers: the plan would release 'age' without counting equal rows in it",
     ),
     "the notes too": (
-        {}, {"text": ["note"]}, "share.columns = ['age', 'sex', 'zip', 'outcome']: the plan would hand over the column 'note'",
+        {}, {"text": ["note"]}, "share.columns = ['age', 'sex', 'zip', 'outcome']: the plan would release the column 'note'",
     ),
     "the notes as quasi-identifier": (
-        {}, {"quasi": ["age", "sex", "zip", "note"]}, "share.columns = ['age', 'sex', 'zip', 'outcome']: the plan would hand over",
+        {}, {"quasi": ["age", "sex", "zip", "note"]}, "share.columns = ['age', 'sex', 'zip', 'outcome']: the plan would release",
     ),
     "a small k": ({"k": 4}, {}, "share.min_k = 5: the plan asks for k = 4"),
 }  # fmt: skip
@@ -165,7 +165,7 @@ def test_without_quasi_identifiers_no_row_leaves(tmp_path) -> None:
     site = Site(tmp_path, unit=PrivacyUnit(one_client=True))
     assert site.taken(job()) is None
     assert (
-        "site.toml: quasi_identifiers = []: no row may leave until this names the columns"
+        "site.toml: quasi_identifiers = []: no row may be released until this names the columns"
         in site.told[-1]
     )
 
@@ -176,7 +176,7 @@ def test_the_client_column_never_leaves(tmp_path) -> None:
     site = Site(tmp_path, policy, unit=PrivacyUnit(client="zip", quasi_identifiers=("age", "sex")))
     assert site.taken(job(categorical=["sex"], client="zip", quasi=["age", "sex", "zip"])) is None
     assert (
-        "site.toml: client = 'zip': the plan would hand over this column, and it never leaves"
+        "site.toml: client = 'zip': the plan would release this column, which is never released"
         in site.told[-1]
     )
 
@@ -192,8 +192,8 @@ def test_k_counts_people_and_not_their_rows(tmp_path) -> None:
     )
     assert site.taken(job(client="note")) is None
     assert (
-        "share.min_k = 5: by all rows that left in any run, 240 rows could be told from all but"
-        " those of 3 clients" in site.told[-1]
+        "share.min_k = 5: with all rows released in any run, 240 rows would be in groups of as few as 3 clients"
+        in site.told[-1]
     )
 
 
@@ -213,11 +213,15 @@ def test_a_second_release_cannot_be_subtracted_from_the_first(site) -> None:
     )  # groups of 10 and more: ages 30-39, 40-44, 45-49, 50-59, each of both sexes
     finest = job({"generalise": {"age": "ranges 4", "zip": "suppress"}}, quasi=["age", "sex"])
     assert site.taken(finest) is None
-    assert "share.min_k = 5: by all rows that left in any run" in site.told[-1]
+    assert "share.min_k = 5: with all rows released in any run" in site.told[-1]
     assert site.taken(fine) == 240
     with closing(site.book()) as book:
         book.verify()
-        assert [entry["run"] for entry in book.said("disclosed")] == ["job-1", "job-2", "job-4"]
+        assert [entry["run"] for entry in book.list_entries("disclosed")] == [
+            "job-1",
+            "job-2",
+            "job-4",
+        ]
 
 
 def test_what_would_leave_counts_before_anything_is_told_of_it(site) -> None:
@@ -230,7 +234,7 @@ def test_what_would_leave_counts_before_anything_is_told_of_it(site) -> None:
         assert (server.begin(opened, largest_weight=opened.largest_weight) is not None) == begun
     assert server.rule == "share.min_k"
     with closing(site.book()) as book:
-        assert [entry["run"] for entry in book.said("disclosed")] == ["only-15"]
+        assert [entry["run"] for entry in book.list_entries("disclosed")] == ["only-15"]
 
 
 def test_alone_the_third_release_would_have_left(site) -> None:
@@ -256,7 +260,7 @@ def test_a_row_that_came_or_went_alone_is_not_told_apart(site, change) -> None:
     )
     assert site.taken(job()) is None
     assert site.server.rule == "share.min_k, share.min_l"
-    assert "rows could be told from all but those of 1 clients" in site.told[-1]
+    assert "rows would be in groups of as few as 1 clients" in site.told[-1]
 
 
 def test_the_same_rows_in_another_order_are_the_same(site) -> None:
@@ -267,7 +271,7 @@ def test_the_same_rows_in_another_order_are_the_same(site) -> None:
     )
     assert site.taken(job()) == 240
     with closing(site.book()) as book:
-        assert [entry["rows_of_all_runs"] for entry in book.said("disclosed")] == [240, 240]
+        assert [entry["rows_of_all_runs"] for entry in book.list_entries("disclosed")] == [240, 240]
 
 
 def test_one_label_is_no_protection(tmp_path) -> None:
@@ -286,7 +290,7 @@ def test_labels_are_counted_over_all_releases(tmp_path) -> None:
     halves = job({"generalise": {"age": "ranges 15", "zip": "suppress"}}, quasi=["age", "sex"])
     assert site.taken(halves) is None
     assert site.server.rule == "share.min_l"
-    assert "all but rows with 1 different labels" in site.told[-1]
+    assert "groups with as few as 1 different labels" in site.told[-1]
 
 
 def test_all_runs_share_one_part_of_the_rows(tmp_path) -> None:
@@ -300,7 +304,7 @@ def test_all_runs_share_one_part_of_the_rows(tmp_path) -> None:
 
         write_rows(site.rows, cell)
         assert site.taken(job()) == gone
-    assert "share.max_share = 0.6: 240 of 240 rows would have left, over all runs" in site.told[-1]
+    assert "share.max_share = 0.6: 240 of 240 rows would be released over all runs" in site.told[-1]
 
 
 @pytest.mark.parametrize(("said", "rows"), [("", None), ('exact = ["note"]', 240)])
@@ -319,7 +323,7 @@ def test_a_request_that_is_repeated_leaves_once(site) -> None:
     reply = site.server.send("rows", "disclose rows", b"")
     assert reply.subject.status == "ok"
     with closing(site.book()) as book:
-        assert len(book.said("disclosed")) == 1
+        assert len(book.list_entries("disclosed")) == 1
     ((head, body),) = bodies.unpack(reply.body, SiteResponse).frames
     frame = unpack_rows(
         body, ("age", "sex", "zip", "outcome"), messages.parse(head, memoryview(body)).header.dim
@@ -333,8 +337,8 @@ def test_rows_that_left_cannot_be_forgotten_unseen(site) -> None:
         db.execute("DELETE FROM released WHERE row IN (SELECT row FROM released LIMIT 1)")
     with (
         closing(site.book()) as book,
-        pytest.raises(LedgerError, match="the rows that left are not as they were written"),
+        pytest.raises(LedgerError, match="the released rows were changed"),
     ):
         book.verify()
     assert site.taken(job()) is None
-    assert "the rows that left are not as they were written" in site.told[-1]
+    assert "the released rows were changed" in site.told[-1]

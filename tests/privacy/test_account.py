@@ -97,7 +97,9 @@ def test_nothing_paid_and_nothing_released_differ() -> None:
 
 def test_approximate_losses_add_up_in_both() -> None:
     *_, run = ledger.compute_totals(paid((Approximate(0.5, 1e-7), 4)), 1e-5)
-    assert run == Total(unit="run", epsilon=2.0, delta=pytest.approx(4e-7), basis="basic composition")
+    assert run == Total(
+        unit="run", epsilon=2.0, delta=pytest.approx(4e-7), basis="basic composition"
+    )
     *_, mixed = ledger.compute_totals(
         paid((Approximate(0.5, 1e-7), 4), (GaussianNoise(5.0), 10)), 1e-5
     )
@@ -117,7 +119,9 @@ def test_losses_under_different_changes_of_data_are_not_added() -> None:
     Unproven(), Repeated(Unproven(), 3), Sampled(Pure(1.0), 0.1), Sampled(GaussianNoise(1.0), 0.1), Repeated(Sampled(Open(), 0.5), 2),
 ])  # fmt: skip
 def test_the_ledger_refuses_what_nobody_has_proved(event) -> None:
-    with pytest.raises(BudgetError, match=r"home-made: no bound is proved \(.*\), so nothing may be released"):
+    with pytest.raises(
+        BudgetError, match=r"home-made: no bound is proved \(.*\), so nothing may be released"
+    ):
         charge(Account(), (claim(event, mechanism="home-made"),), 1)
     with pytest.raises(BudgetError, match="home-made"):
         ledger.compute_totals(

@@ -105,7 +105,9 @@ def test_a_ledger_is_read_as_it_was_written(tmp_path: Path) -> None:
     again = ClientLedgers(limits, 3, 1e-5, file)
     assert list(again.charged) == [other, (claim(Pure(0.5)),)]
     for one, two in zip(
-        [first.rounds, *first.charged.values()], [again.rounds, *again.charged.values()], strict=True
+        [first.rounds, *first.charged.values()],
+        [again.rounds, *again.charged.values()],
+        strict=True,
     ):
         assert (one.times.tolist(), one.last.tolist()) == (two.times.tolist(), two.last.tolist())
     assert (again.rounds.times.tolist(), again.rounds.last.tolist()) == ([1, 1, 2], [1, 3, 2])

@@ -51,7 +51,11 @@ CURVE = RenyiCurve((2.0, 4.0), (0.5, 1.0), most=3.0)
     [
         (Unproven(), REPLACE, "the mechanism has no proof of privacy"),
         (Repeated(Unproven(), 2), REPLACE, "the mechanism has no proof of privacy"),
-        (Sampled(Pure(1.0), 0.5), ADD, "privacy amplification by subsampling is proved for Gaussian noise only"),
+        (
+            Sampled(Pure(1.0), 0.5),
+            ADD,
+            "privacy amplification by subsampling is proved for Gaussian noise only",
+        ),
         (
             Sampled(GaussianNoise(1.0), 0.5),
             REPLACE,

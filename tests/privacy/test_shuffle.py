@@ -72,7 +72,10 @@ def test_the_calculator_says_that_nothing_shuffles() -> None:
 
 @pytest.mark.parametrize("claims", [(claim(GaussianNoise(3.0), relation=ADD),), ()])
 def test_it_is_refused_where_no_bound_is_known(claims) -> None:
-    with pytest.raises(BudgetError, match="a shuffling bound needs one message with a pure epsilon per client and round"):
+    with pytest.raises(
+        BudgetError,
+        match="a shuffling bound needs one message with a pure epsilon per client and round",
+    ):
         estimate_shuffling(charge(Account(), claims, 2, uses=2), 1000, 1e-5)
 
 

@@ -133,10 +133,7 @@ def test_what_a_shuffler_would_be_worth_in_words() -> None:
     law = estimate_shuffling(charge(Account(), (claim(LAW),), 1), 40, 1e-3)
     assert law.leans
     assert law.shuffled_epsilon == pytest.approx(3.1839547280395273, rel=1e-6)
-    assert (
-        "; all messages of a round must use the same coordinates). Nothing"
-        in law.sentence
-    )
+    assert "; all messages of a round must use the same coordinates). Nothing" in law.sentence
     both = estimate_shuffling(charge(Account(), (claim(LAW), claim(Pure(1.0))), 1), 40, 1e-3)
     assert not both.leans
     many = estimate_shuffling(charge(Account(), (claim(Pure(0.001)),), 1000, uses=1000), 40, 1e-3)

@@ -17,8 +17,8 @@ from tacit.privacy.policy import (
     parse_policy,
     refuse_rows,
 )
-from tacit.privacy.policy.asked import NO_POLICY
 from tacit.privacy.policy.policy import Policy
+from tacit.privacy.policy.requirements import NO_POLICY
 from tacit.runs.record import DisclosedRows
 
 PINNED = Reference(f"mine.nets:Net@sha256:{'0' * 64}")
@@ -88,34 +88,34 @@ ASKED = Requirements(
 )  # fmt: skip
 
 BEYOND: dict[str, tuple[dict[str, Any], str]] = {
-    "plan": ({"plan_hash": "b" * 64}, f"plans.hashes: the plan {'b' * 64} is not among the 1 that may run here"),
-    "plan without a hash": ({"plan_hash": ""}, "plans.hashes: the plan without a hash is not among the 1 that may run here"),
+    "plan": ({"plan_hash": "b" * 64}, f"plans.hashes: the plan {'b' * 64} is not among those that may run here"),
+    "plan without a hash": ({"plan_hash": ""}, "plans.hashes: the plan without a hash is not among those that may run here"),
     "model": ({"model": "cnn"}, "allow.models = ['logistic', 'mlp']: the plan trains 'cnn'"),
-    "codec": ({"codec": "plain"}, "allow.codecs = ['gaussian']: the plan sends updates by 'plain'"),
+    "codec": ({"codec": "plain"}, "allow.codecs = ['gaussian']: the plan sends updates with codec 'plain'"),
     "file": ({"files": ("/etc/pw", "/etc/pw")}, "allow.files = ['words.txt']: the plan reads '/etc/pw' on this machine"),
-    "tell": ({"disclosures": ("ranges",)}, "allow.disclosures = ['clients', 'classes']: the plan wants 'ranges' told in the clear"),
+    "tell": ({"disclosures": ("ranges",)}, "allow.disclosures = ['clients', 'classes']: the plan needs 'ranges' in the clear"),
     "baseline": ({"baselines": ("central",)}, "allow.baselines = ['fedavg']: the plan runs 'central', which protects nothing"),
-    "no columns": ({"columns": None}, "columns.label = ['outcome']: the plan names no columns and would read what it finds"),
+    "no columns": ({"columns": None}, "columns.label = ['outcome']: the plan names no columns and would choose them from the data"),
     "column": ({"columns": {"text": ("name",)}}, "columns.text = ['note']: the plan uses the column 'name' as text"),
     "role": ({"columns": {"numeric": ("note",)}}, "columns.numeric = ['age']: the plan uses the column 'note' as numeric"),
     "divided": (
         {"columns": {"by": ("name",)}},
-        "columns: the plan divides rows by the column 'name', which may be used for nothing",
+        "columns: the plan divides rows by the column 'name', which is in no list",
     ),
     "code": ({"user_code": (Reference("mine.nets:Net"),)}, "allow.user_code: the plan names Python code, 'mine.nets:Net'; it is not installed on this machine, so it cannot be read or allowed"),
-    "votes": ({"votes": True}, "allow.votes = false: clients would vote on each other"),
+    "votes": ({"votes": True}, "allow.votes = false: the plan has clients vote on each other's updates"),
     "server": (
         {"trusts_server": True},
-        "allow.trust_server = false: the plan's promise rests on the server, and there is no [secure_aggregation]",
+        "allow.trust_server = false: the plan's guarantee relies on trusting the server, and there is no [secure_aggregation]",
     ),
-    "seed": ({"simulation_noise": True}, "allow.simulation_noise = false: noise would come from a seed that others know"),
+    "seed": ({"simulation_noise": True}, "allow.simulation_noise = false: the noise would come from a seed that others know"),
     "unbounded": (
         {"unbounded": True},
-        "limits.no_epsilon = false: the plan states no epsilon per client and run, or none that is known before data",
+        "limits.no_epsilon = false: the plan has no epsilon per client and run, or none that is known before data is read",
     ),
     "unknown": (
         {"epsilon_per_run": None},
-        "limits.no_epsilon = false: the plan states no epsilon per client and run, or none that is known before data",
+        "limits.no_epsilon = false: the plan has no epsilon per client and run, or none that is known before data is read",
     ),
     "update": (
         {"epsilon_per_update": 1.5},
@@ -124,20 +124,20 @@ BEYOND: dict[str, tuple[dict[str, Any], str]] = {
     "run": ({"epsilon_per_run": 2.5}, "limits.max_epsilon_per_run = 2 per client: the plan asks for 2.5 per client and run"),
     "delta": ({"delta": 2e-5}, "limits.delta = 1e-05 per run: the plan asks for 2e-05"),
     "rounds": ({"rounds": 2001}, "limits.max_rounds_per_run = 2,000: the plan has 2,001 rounds"),
-    "cohort": ({"cohort": 999}, "limits.min_cohort = 1,000: the plan asks 999 clients in a round"),
+    "cohort": ({"cohort": 999}, "limits.min_cohort = 1,000: the plan has a cohort of 999 clients"),
     "helpers": (
         {"min_summed": 999},
-        "limits.min_cohort = 1,000: helpers of the plan's [secure_aggregation] add up 999 clients; ask for a plan with a larger "
+        "limits.min_cohort = 1,000: the plan's secure aggregation adds up as few as 999 clients; ask for a plan with a larger "
         "secure_aggregation.min_clients",
     ),
-    "message": ({"message_bytes": 1001}, "limits.max_message_bytes = 1,000: a message has 1,001"),
+    "message": ({"message_bytes": 1001}, "limits.max_message_bytes = 1,000: a message of this plan has 1,001"),
     "parameters": ({"parameters": 1001}, "limits.max_parameters = 1,000: the model has at least 1,001"),
     "steps": ({"local_steps": 1001}, "limits.max_local_steps = 1,000: a client takes 1,001 steps in a round"),
     "held out": ({"test_share": 0.2512}, "limits.max_test_share = 0.25: the plan holds out 0.251 of the rows"),
     "k": ({"k": 999}, "share.min_k = 1,000: the plan asks for k = 999"),
     "released": (
         {"released": ("age", "note")},
-        "share.columns = ['age', 'outcome']: the plan would hand over the column 'note'",
+        "share.columns = ['age', 'outcome']: the plan would release the column 'note'",
     ),
 }  # fmt: skip
 
@@ -161,7 +161,9 @@ def test_what_just_fits_is_allowed() -> None:
     rounded = replace(ASKED, delta=1e-5 * (1 + 1e-9), test_share=0.25 * (1 + 1e-9))
     assert find_refusals(POLICY, rounded) == [], "what floating point adds is not counted"
     assert find_refusals(None, ASKED) == [NO_POLICY]
-    assert NO_POLICY == "there is no policy, so nothing is allowed; `tacit policy init` writes one"
+    assert (
+        NO_POLICY == "there is no policy, so nothing is allowed; write one with `tacit policy init`"
+    )
 
 
 @pytest.mark.parametrize("case", BEYOND)
@@ -173,14 +175,14 @@ def test_what_goes_beyond_one_line_is_refused_by_that_line(case: str) -> None:
 def test_the_budget_for_life_is_that_of_a_single_plan_too() -> None:
     tight = replace(POLICY, limits=replace(POLICY.limits, max_epsilon_lifetime=1.5))
     assert find_refusals(tight, ASKED) == [
-        "limits.max_epsilon_lifetime = 1.5 per client: the plan alone asks for 2 per client"
+        "limits.max_epsilon_lifetime = 1.5 per client: this plan alone asks for 2 per client"
     ]
     unset = replace(
         POLICY,
         limits=replace(POLICY.limits, max_epsilon_lifetime=None, max_epsilon_per_update=None),
     )
     assert find_refusals(unset, ASKED) == [
-        "limits.max_epsilon_lifetime is not set: the plan alone asks for 2 per client"
+        "limits.max_epsilon_lifetime is not set: this plan alone asks for 2 per client"
     ]
 
 
@@ -223,7 +225,7 @@ def test_a_star_allows_everything_of_its_kind_and_nothing_else() -> None:
     ]
     closed = replace(open_wide, columns=replace(columns, numeric=()))
     assert find_refusals(closed, replace(ASKED, columns=None)) == [
-        "columns.numeric = []: the plan names no columns and would read what it finds"
+        "columns.numeric = []: the plan names no columns and would choose them from the data"
     ]
     share = replace(POLICY.share, columns=("*",))
     assert find_refusals(replace(POLICY, share=share), replace(ASKED, released=("name",))) == []
@@ -231,8 +233,7 @@ def test_a_star_allows_everything_of_its_kind_and_nothing_else() -> None:
 
 def test_rows_need_a_table_of_their_own() -> None:
     assert find_refusals(replace(POLICY, share=None), ASKED) == [
-        "share: the policy has no [share] table, so no row may leave; the plan would hand over rows"
-        " ([data.share])"
+        "share: the policy has no [share] table, so no row may be released; the plan would release rows ([data.share])"
     ]
     assert find_refusals(replace(POLICY, share=None), replace(ASKED, k=None)) == []
 
@@ -248,7 +249,7 @@ def with_measures(counts: str, **limits: Any) -> Policy:
 def test_exact_counts_are_told_in_the_clear() -> None:
     sentence = (
         "allow.disclosures = ['clients', 'classes']: "
-        'measures.counts = "exact" sends counts in the clear; add "measures", or use noise'
+        'measures.counts = "exact" sends counts in the clear; add "measures" to allow.disclosures, or set measures.counts = "noisy"'
     )
     assert find_refusals(with_measures("exact"), ASKED) == [sentence]
     assert find_refusals(with_measures("exact"), replace(ASKED, measures=0)) == []
@@ -262,13 +263,13 @@ def test_exact_counts_are_told_in_the_clear() -> None:
 def test_noisy_counts_that_cost_too_much_are_left_out() -> None:
     dear = replace(ASKED, epsilon_with_measures=2.5)
     said = (
-        "limits.max_epsilon_per_run = 2 per client: with noisy counts the run costs 2.5, so no counts"
+        "limits.max_epsilon_per_run = 2 per client: with noisy counts the run's epsilon would be 2.5, so no counts"
         " are sent"
     )
     assert find_measures_too_costly(POLICY, dear) == said
     life = with_measures("noisy", max_epsilon_per_run=5.0, max_epsilon_lifetime=2.25)
     said = (
-        "limits.max_epsilon_lifetime = 2.25 per client: with noisy counts the run costs 2.5, so no"
+        "limits.max_epsilon_lifetime = 2.25 per client: with noisy counts the run's epsilon would be 2.5, so no"
         " counts are sent"
     )
     assert find_measures_too_costly(life, dear) == said
@@ -292,23 +293,23 @@ def test_rows_that_would_leave_are_judged_as_they_are() -> None:
     found = {
         "smallest_class": (
             999,
-            "share.min_k = 1,000: the smallest class that would leave has 999 rows",
+            "share.min_k = 1,000: the smallest group that would be released has 999 rows",
         ),
         "single_label_share": (
             0.01234,
-            "share.min_l = 2: 0.0123 of these rows are in classes of one label",
+            "share.min_l = 2: 0.0123 of these rows are in groups with a single label",
         ),
-        "rows": (501, "share.max_share = 0.5: 0.5010 of the rows would leave"),
+        "rows": (501, "share.max_share = 0.5: 0.5010 of the rows would be released"),
         "columns": (
             ("age", "name"),
-            "share.columns = ['age', 'outcome']: the plan would hand over the column 'name'",
+            "share.columns = ['age', 'outcome']: the plan would release the column 'name'",
         ),
     }
     for name, (value, sentence) in found.items():
         assert refuse_rows(POLICY, replace(ROWS, **{name: value})) == [sentence]
     without = replace(POLICY, share=None)
     assert refuse_rows(without, ROWS) == [
-        "share: the policy has no [share] table, so no row may leave"
+        "share: the policy has no [share] table, so no row may be released"
     ]
     assert refuse_rows(without, replace(ROWS, rows=0)) == []
     single = replace(POLICY, share=replace(POLICY.share, min_l=1))
@@ -338,35 +339,31 @@ def test_whom_budgets_belong_to() -> None:
     ):
         assert find_unit_refusals(unit, ASKED) == [NO_CLIENT]
     assert find_unit_refusals(site, ASKED) == [
-        "site.toml: one_client = true: the plan counts clients by the column 'patient'"
+        "site.toml: one_client = true: the plan uses the client column 'patient'"
     ]
     assert find_unit_refusals(UNIT, replace(ASKED, client=None)) == [
         "site.toml: client = 'patient': the plan names no client column (data.columns.client), so"
         " all people here would share one budget"
     ]
     assert find_unit_refusals(UNIT, replace(ASKED, client="visit")) == [
-        "site.toml: client = 'patient': the plan counts clients by the column 'visit', where nobody"
-        " has spent anything yet"
+        "site.toml: client = 'patient': the plan uses the client column 'visit', under which nobody has been charged yet"
     ]
 
 
 def test_columns_that_point_at_a_person() -> None:
     never = (
-        "site.toml: client = 'patient': the plan would hand over this column, and it never leaves"
+        "site.toml: client = 'patient': the plan would release this column, which is never released"
     )
     assert find_unit_refusals(UNIT, replace(ASKED, released=("patient",))) == [never]
     assert find_unit_refusals(UNIT, replace(ASKED, key=("age", "patient"))) == [never]
     assert find_unit_refusals(UNIT, replace(ASKED, k=None, released=("patient",))) == [never]
     nobody = PrivacyUnit(client="patient")
     assert find_unit_refusals(nobody, ASKED) == [
-        "site.toml: quasi_identifiers = []: no row may leave until this names the columns that"
-        ' could point at a person, such as quasi_identifiers = ["age", "sex"]'
+        "site.toml: quasi_identifiers = []: no row may be released until this names the columns"
+        ' that could identify a person, such as quasi_identifiers = ["age", "sex"]'
     ]
     assert find_unit_refusals(nobody, replace(ASKED, k=None)) == []
-    uncounted = (
-        "site.toml: quasi_identifiers: the plan would hand over 'age' without counting who is alike"
-        " in it; add it to "
-    )
+    uncounted = "site.toml: quasi_identifiers: the plan would release 'age' without counting equal rows in it; add it to "
     assert find_unit_refusals(UNIT, replace(ASKED, key=())) == [uncounted + "data.columns.quasi"]
     assert find_unit_refusals(UNIT, replace(ASKED, key=(), released=())) == []
     assert find_unit_refusals(UNIT, replace(ASKED, key=(), k=None)) == []

@@ -54,8 +54,11 @@ def test_who_pays_has_paid_and_asked_again_pays_nothing(tmp_path: Path) -> None:
 def test_who_was_not_asked_the_first_time_is_not_answered_for(tmp_path: Path) -> None:
     book = book_with(tmp_path)
     book.reserve("r", 1, "train", [ANN], ONE)
-    assert "was not asked" in book.reserve("r", 1, "train", [ANN, BOB], ONE)[BOB]
-    with pytest.raises(PolicyError, match="at another price"):
+    assert (
+        "was not among the clients when this exchange was charged"
+        in book.reserve("r", 1, "train", [ANN, BOB], ONE)[BOB]
+    )
+    with pytest.raises(PolicyError, match="was requested before with other privacy claims"):
         book.reserve("r", 1, "train", [ANN], (claim(Pure(0.5)),))
     assert life(book) == {ANN: price(1)}
 
@@ -69,11 +72,11 @@ def test_who_was_not_asked_the_first_time_is_not_answered_for(tmp_path: Path) ->
         ),
         (
             Limits(max_epsilon_per_run=0.5, max_epsilon_lifetime=9),
-            "limits.max_epsilon_per_run = 0.5 per client: with this answer the run",
+            "limits.max_epsilon_per_run = 0.5 per client: with this response the run's privacy loss for this client is",
         ),
         (
             Limits(max_epsilon_per_run=9, max_epsilon_lifetime=0.5),
-            "limits.max_epsilon_lifetime = 0.5 per client: with this answer all runs",
+            "limits.max_epsilon_lifetime = 0.5 per client: with this response the privacy loss of all runs for this client is",
         ),
         (Limits(), "limits.max_epsilon_per_run is not set"),
     ],
@@ -88,7 +91,7 @@ def test_beyond_a_limit_nobody_is_charged_and_nothing_written(
     assert refused[ANN].startswith(sentence)
     assert life(book) == {}
     assert book.receipt() == before
-    with pytest.raises(PolicyError, match="nothing was reserved"):
+    with pytest.raises(PolicyError, match="no budget was reserved, so no response may be sent"):
         book.store("r", 1, "train", ASK, b"answer")
 
 
@@ -100,8 +103,8 @@ def test_a_budget_for_life_runs_out_over_runs(tmp_path: Path) -> None:
     refused = book.reserve("d", 2, "train", [ANN, BOB], ONE)
     assert list(refused) == [ANN]
     assert (
-        "limits.max_epsilon_lifetime = 3 per client: with this answer all runs together cost this"
-        " client 3.99" in refused[ANN]
+        "limits.max_epsilon_lifetime = 3 per client: with this response the privacy loss of all runs for this client is 3.99"
+        in refused[ANN]
     )
     assert book.reserve("d", 2, "train", [ANN, BOB], ONE) == refused, "asked again, the same"
     assert set(book.reserve("d", 3, "train", [ANN, BOB], ONE)) == {ANN, BOB}, "BOB's run is full"
@@ -167,16 +170,16 @@ def test_what_has_no_epsilon_per_client_needs_permission(tmp_path: Path) -> None
 
 def test_an_answer_is_stored_once_and_sent_again_as_it_is(tmp_path: Path) -> None:
     book = book_with(tmp_path)
-    assert book.answer("r", 1, "train", ASK) is None
+    assert book.find_response("r", 1, "train", ASK) is None
     book.reserve("r", 1, "train", [ANN], ONE)
-    assert book.answer("r", 1, "train", ASK) is None
+    assert book.find_response("r", 1, "train", ASK) is None
     book.store("r", 1, "train", ASK, b"noisy")
     book.store("r", 1, "train", ASK, b"noisy")
-    assert book_with(tmp_path).answer("r", 1, "train", ASK) == b"noisy"
-    with pytest.raises(PolicyError, match="another question"):
-        book.answer("r", 1, "train", OTHER)
+    assert book_with(tmp_path).find_response("r", 1, "train", ASK) == b"noisy"
+    with pytest.raises(PolicyError, match="a different request was received before"):
+        book.find_response("r", 1, "train", OTHER)
     for request, answer in ((ASK, b"fresh noise"), (OTHER, b"noisy")):
-        with pytest.raises(PolicyError, match="send the answer that is stored"):
+        with pytest.raises(PolicyError, match="another response is stored already; send that one"):
             book.store("r", 1, "train", request, answer)
     assert [entry.kind for entry in book.entries()] == ["opened", "reserved", "stored"]
 
@@ -186,16 +189,16 @@ def test_a_forgotten_run_stays_charged_and_is_never_answered_again(tmp_path: Pat
     for run in ("r", "s"):
         book.reserve(run, 1, "train", [ANN], ONE)
         book.store(run, 1, "train", ASK, b"noisy")
-    book.forget("r")
-    book.forget("r")
+    book.drop_responses("r")
+    book.drop_responses("r")
     assert life(book) == {ANN: price(1, 1)}
     for ask in (
-        lambda: book.answer("r", 1, "train", ASK),
+        lambda: book.find_response("r", 1, "train", ASK),
         lambda: book.reserve("r", 2, "train", [ANN], ONE),
     ):
         with pytest.raises(PolicyError, match="has ended here"):
             ask()
-    assert book.answer("s", 1, "train", ASK) == b"noisy"
+    assert book.find_response("s", 1, "train", ASK) == b"noisy"
     book.verify()
 
 
@@ -212,7 +215,7 @@ def test_rounds_of_a_day_do_not_come_back_with_the_clock(tmp_path: Path) -> None
     yesterday = book.reserve("r", 2, "train", [ANN], ONE)
     assert (
         yesterday[ANN]
-        == "limits.max_rounds_per_day = 2: so many rounds were answered on 2026-11-16"
+        == "limits.max_rounds_per_day = 2: this site already took part in 2 rounds on 2026-11-16"
     )
     assert book.reserve("r", 2, "train", [ANN], ONE) == {}, "the next day"
     book.verify()
@@ -247,7 +250,7 @@ def test_the_owner_decides_on_delta(tmp_path: Path) -> None:
     greedy.reserve("r", 1, "train", [ANN], noise)
     assert life(greedy)[ANN] == compute_cost(((noise, 1),), 1e-6).micro
     assert (
-        "limits.delta = 1e-06 per run: with this answer it is"
+        "limits.delta = 1e-06 per run: with this response it is"
         in greedy.reserve("r", 2, "train", [BOB], (claim(Approximate(0.1, 0.4)),))[BOB]
     )
 
@@ -275,7 +278,7 @@ def test_an_older_copy_and_another_ledger_are_recognised(tmp_path: Path) -> None
         LedgerError, match="older than its last receipt: it has 2 entries, the receipt says 3"
     ):
         book_with(tmp_path, name="copy").check_receipt(*book.receipt())
-    with pytest.raises(LedgerError, match="another ledger"):
+    with pytest.raises(LedgerError, match="so this is a different ledger"):
         book.check_receipt(2, b"x" * 32)
 
 

@@ -40,7 +40,7 @@ def honest(folder: Path, dies_at: int) -> None:
     book = opened(folder)
     for round_no in range(1, ROUNDS + 1):
         request = round_no.to_bytes(32, "big")
-        answer = book.answer("r", round_no, "train", request)
+        answer = book.find_response("r", round_no, "train", request)
         steps()
         if answer is None:
             assert book.reserve("r", round_no, "train", EVERYBODY, NOISE) == {}
@@ -163,7 +163,7 @@ def test_a_full_disk_refuses_and_keeps_what_is_there(tmp_path: Path, where: str)
     book = opened(tmp_path)
     book.verify()
     assert [entry.kind for entry in book.entries()][:3] == ["opened", "reserved", "stored"]
-    assert book.answer("r", 1, "train", b"q" * 32) == b"kept"
+    assert book.find_response("r", 1, "train", b"q" * 32) == b"kept"
 
 
 def _told(folder: Path, where: str) -> int | None:
@@ -195,6 +195,6 @@ def _fill(folder: Path, where: str) -> None:
                 before = book.receipt().counter
                 book.store("r", round_no, "train", b"q" * 32, bytes(20_000))
     except LedgerError as error:
-        told = "the disk is full or fails" in str(error) and "no answer is sent" in str(error)
+        told = "the disk is full or failing" in str(error) and "No response is sent" in str(error)
         os._exit(0 if told and book.receipt().counter == before else 3)
     os._exit(4)

@@ -76,21 +76,24 @@ def test_a_whole_ledger_passes(file: Path) -> None:
         ),
         ("UPDATE tallies SET paid = '{}'", "its charge is not in the tallies"),
         ("DELETE FROM tallies", "its charge is not in the tallies"),
-        ("UPDATE answers SET content = x'00' WHERE entry = 5", "at entry 5: the answer it stored"),
-        ("DELETE FROM exchanges WHERE round_no = 3", "at entry 6: its exchange is not as it was"),
+        (
+            "UPDATE answers SET content = x'00' WHERE entry = 5",
+            "at entry 5: its stored response was changed",
+        ),
+        ("DELETE FROM exchanges WHERE round_no = 3", "at entry 6: its exchange was changed"),
         (
             "UPDATE claims SET content = CAST(replace(content, '20.0', '90.0') AS BLOB)",
             "at entry 2: the claims it charges for",
         ),
-        ("UPDATE claims SET content = 'text'", "a value is not of the kind that was written"),
+        ("UPDATE claims SET content = 'text'", "a stored value has the wrong type"),
         ("UPDATE entries SET content = 'text' WHERE number = 4", "at entry 4: its hash"),
         ("DELETE FROM claims", "at entry 2: the claims it charges for"),
-        ("UPDATE exchanges SET paid = 0", "at entry 2: its exchange is not as it was"),
-        ("UPDATE days SET rounds = 0", "tables hold what no entry says"),
-        ("INSERT INTO forgotten VALUES ('r')", "tables hold what no entry says"),
+        ("UPDATE exchanges SET paid = 0", "at entry 2: its exchange was changed"),
+        ("UPDATE days SET rounds = 0", "tables contain rows that no entry explains"),
+        ("INSERT INTO forgotten VALUES ('r')", "tables contain rows that no entry explains"),
         (
             "INSERT INTO tallies VALUES (x'aa', 'r', '{}', 0, 0, 0)",
-            "tables hold what no entry says",
+            "tables contain rows that no entry explains",
         ),
     ],
 )
@@ -104,7 +107,7 @@ def test_an_edited_row_is_found(file: Path, statement: str, said: str) -> None:
 def test_a_damaged_head_is_refused_when_it_is_opened(file: Path) -> None:
     change(file, "UPDATE entries SET hash = zeroblob(32) WHERE number = 9")
     with pytest.raises(
-        LedgerError, match="damaged at entry 9: its hash does not fit; no answer is sent"
+        LedgerError, match=r"damaged at entry 9: its hash does not match\. No response is sent"
     ):
         opened(file)
 
@@ -123,11 +126,11 @@ def test_a_file_that_is_no_ledger(tmp_path: Path, text: bytes) -> None:
     if not text:
         opened(other).verify()  # an empty file is a ledger that begins
         return
-    with pytest.raises(LedgerError, match="is damaged, or no ledger"):
+    with pytest.raises(LedgerError, match="the file is damaged or not a ledger"):
         opened(other)
 
 
 def test_a_ledger_of_a_later_version_is_refused(file: Path) -> None:
     change(file, "PRAGMA user_version = 9")
-    with pytest.raises(LedgerError, match="needs a ledger of version 1, got 9"):
+    with pytest.raises(LedgerError, match="ledger version must be 1, got 9"):
         opened(file)

@@ -43,7 +43,7 @@ def contents(file: Path) -> list[Any]:
     said: list[Any] = [
         list(book.entries()),
         book.totals(),
-        [book.answer("r", n, "train", b"q" * 32) for n in range(1, 5)],
+        [book.find_response("r", n, "train", b"q" * 32) for n in range(1, 5)],
     ]
     book.close()
     return said

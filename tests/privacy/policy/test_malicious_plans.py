@@ -105,7 +105,7 @@ MALICIOUS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "tiny cohort": (
         {"server": {"cohort": "count", "cohort_size": 2}},
-        "limits.min_cohort = 100: the plan asks 2 clients in a round",
+        "limits.min_cohort = 100: the plan has a cohort of 2 clients",
     ),
     "forbidden column": (
         {"data": {"columns": {**HONEST["data"]["columns"], "text": ["note", "name"]}}},
@@ -122,14 +122,14 @@ MALICIOUS: dict[str, tuple[dict[str, Any], str]] = {
     "no columns named": ({"data": {"source": "hf:someone/visits", "columns": {}}}, "the plan names no columns"),
     "user code": ({"model": {"name": "evil.x:Net"}}, "allow.user_code: the plan names Python code, 'evil.x:Net'; it is not installed on this machine"),
     "other model": ({"model": {"name": "mlp", "hidden": [100]}}, "allow.models = ['logistic']: the plan trains 'mlp'"),
-    "other codec": ({"codec": {"name": "plain"}}, "allow.codecs = ['gaussian']: the plan sends updates by 'plain'"),
+    "other codec": ({"codec": {"name": "plain"}}, "allow.codecs = ['gaussian']: the plan sends updates with codec 'plain'"),
     "no epsilon": ({"codec": {"name": "plain"}}, "limits.no_epsilon = false"),
-    "wants ranges": ({"features": {"ranges": {}}}, "'measures']: the plan wants 'ranges' told in the clear"),
+    "wants ranges": ({"features": {"ranges": {}}}, "'measures']: the plan needs 'ranges' in the clear"),
     "vocabulary probe": (
         {"features": {"text": "words", "ranges": {}}, "model": {"name": "bilstm", "hidden": [50]}},
-        "the plan wants 'words' told in the clear",
+        "the plan needs 'words' in the clear",
     ),
-    "row counts": ({"server": {"weights": "rows"}}, "the plan wants 'rows' told in the clear"),
+    "row counts": ({"server": {"weights": "rows"}}, "the plan needs 'rows' in the clear"),
     "a file of ours": (
         {"features": {"text": "listed", "list": "/etc/shadow"}},
         "allow.files = []: the plan reads '/etc/shadow' on this machine",
@@ -139,12 +139,12 @@ MALICIOUS: dict[str, tuple[dict[str, Any], str]] = {
         "allow.files = []: the plan reads '/home/owner/.ssh/id' on this machine",
     ),
     "unprotected beside it": ({"baselines": ["fedavg"]}, "allow.baselines = []: the plan runs 'fedavg', which protects nothing"),
-    "votes": ({"data": {"local_test": 0.3}, "filter": {}}, "allow.votes = false: clients would vote on each other"),
+    "votes": ({"data": {"local_test": 0.3}, "filter": {}}, "allow.votes = false: the plan has clients vote on each other's updates"),
     "noise left to the server": (
         {"codec": {**HONEST["codec"], "name": "dp_sum"}},
-        "allow.trust_server = false: the plan's promise rests on the server",
+        "allow.trust_server = false: the plan's guarantee relies on trusting the server",
     ),
-    "oversized message": ({"features": {"buckets": 300_000}}, "limits.max_message_bytes = 1,000,000: a message has 1,2"),
+    "oversized message": ({"features": {"buckets": 300_000}}, "limits.max_message_bytes = 1,000,000: a message of this plan has 1,2"),
 }  # fmt: skip
 
 
@@ -168,7 +168,7 @@ def test_an_unknown_plan_is_refused_by_its_hash() -> None:
     )
     (sentence,) = find_refusals(policy_for(known), asked)
     assert (
-        sentence == f"plans.hashes: the plan {asked.plan_hash} is not among the 1 that may run here"
+        sentence == f"plans.hashes: the plan {asked.plan_hash} is not among those that may run here"
     )
 
 
@@ -176,7 +176,8 @@ def test_noise_from_a_seed_needs_permission() -> None:
     asked = replace(compute_requirements(plan_of()), simulation_noise=True)
     (sentence,) = find_refusals(policy_for(asked), asked)
     assert (
-        sentence == "allow.simulation_noise = false: noise would come from a seed that others know"
+        sentence
+        == "allow.simulation_noise = false: the noise would come from a seed that others know"
     )
 
 
@@ -236,8 +237,7 @@ def test_a_codec_that_nobody_knows_is_refused_by_what_it_says_of_itself(monkeypa
         policy_for(compute_requirements(honest)), compute_requirements(honest, parameters=1000)
     )
     assert found == [
-        "allow.trust_server = false: the plan's promise rests on the server, and there is no"
-        " [secure_aggregation]"
+        "allow.trust_server = false: the plan's guarantee relies on trusting the server, and there is no [secure_aggregation]"
     ]
 
 

@@ -75,7 +75,7 @@ def test_a_release_leaves_exactly_if_all_groups_stay_large_and_mixed(tmp_path, s
                 ):
                     leave(book, release, share, people, labels, f"r{number}")
         book.verify()
-        last = book.said("disclosed")[-1:]
+        last = book.list_entries("disclosed")[-1:]
     for entry in last:
         assert entry["rows_of_all_runs"] == sum(map(len, groups(accepted)))
         assert entry["fewest_clients_alike"] == min(
@@ -93,7 +93,7 @@ def test_every_run_that_gets_rows_is_written_down(tmp_path) -> None:
         assert not leave(book, release, FREE, 10, 1, "one")
         assert leave(book, release, FREE, 10, 1, "two")
         assert not leave(book, {}, FREE, 10, 1, "three")
-        assert [entry["run"] for entry in book.said("disclosed")] == ["one", "two"]
+        assert [entry["run"] for entry in book.list_entries("disclosed")] == ["one", "two"]
 
 
 def test_rows_are_remembered_by_the_next_process(tmp_path) -> None:
@@ -101,7 +101,7 @@ def test_rows_are_remembered_by_the_next_process(tmp_path) -> None:
         leave(book, dict.fromkeys(range(10), 0), SharePolicy(min_k=5, min_l=1), 40, 1)
     with (
         closing(opened(tmp_path)) as book,
-        pytest.raises(PolicyError, match="2 rows could be told from all but those of 2 clients"),
+        pytest.raises(PolicyError, match="2 rows would be in groups of as few as 2 clients"),
     ):
         leave(book, dict.fromkeys(range(8), 0), SharePolicy(min_k=5, min_l=1), 40, 1, "next")
 
@@ -118,7 +118,7 @@ def test_what_left_cannot_be_changed_unseen(tmp_path, change) -> None:
         for look in (book.verify, lambda: leave(book, {0: 0}, FREE, 10, 1)):
             with pytest.raises(
                 LedgerError,
-                match="damaged at entry 2: the rows that left are not as they were written",
+                match="damaged at entry 2: the released rows were changed",
             ):
                 look()
 
@@ -136,7 +136,9 @@ def test_what_was_told_is_kept_once_per_run(tmp_path) -> None:
     with closing(opened(tmp_path)) as book:
         for run, clients in (("one", 5), ("one", 5), ("two", 5), ("one", 6)):
             book.record_cleartext(run, "client = 'patient'", {"clients": clients})
-        assert [(entry["run"], entry["told"]["clients"]) for entry in book.said("told")] == [
+        assert [
+            (entry["run"], entry["told"]["clients"]) for entry in book.list_entries("told")
+        ] == [
             ("one", 5),
             ("two", 5),
             ("one", 6),
@@ -145,7 +147,7 @@ def test_what_was_told_is_kept_once_per_run(tmp_path) -> None:
         with book._disk.writing() as db:
             db.execute("DELETE FROM told WHERE entry = 3")
         with pytest.raises(
-            LedgerError, match="damaged at entry 3: that it told is not in the tables"
+            LedgerError, match="damaged at entry 3: the facts it sent are not in the tables"
         ):
             book.verify()
 
@@ -156,8 +158,7 @@ def test_budgets_do_not_change_hands(tmp_path) -> None:
         with pytest.raises(
             PolicyError,
             match=(
-                r"site\.toml: client = 'visit': the budgets in this site's ledger are kept under"
-                r" client = 'patient'"
+                r"site\.toml: client = 'visit': this site's ledger keeps its budgets under client = 'patient'"
             ),
         ):
             book.record_cleartext("two", "client = 'visit'", {})

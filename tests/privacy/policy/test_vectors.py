@@ -13,7 +13,6 @@ import pytest
 from tacit.errors import LedgerError, PolicyError
 from tacit.privacy.claim import Approximate, GaussianDominated, GaussianNoise, Open, Sampled
 from tacit.privacy.policy import Limits, RowToRelease, SharePolicy, SiteLedger
-from tacit.privacy.site_ledger.book import get_utc_day
 from tacit.privacy.site_ledger.chain import (
     START,
     Receipt,
@@ -32,6 +31,7 @@ from tacit.privacy.site_ledger.charging import (
     split_pseudonyms,
 )
 from tacit.privacy.site_ledger.releases import ReleasedRow, _group_alike, _merge_releases
+from tacit.privacy.site_ledger.site_ledger import get_utc_day
 from tacit.privacy.site_ledger.spending import (
     PrivacyCost,
     compute_cost,
@@ -46,7 +46,7 @@ from tests.privacy.claims import ADD, claim
 ANN, BOB, EVE = (bytes([number]) * 16 for number in (1, 2, 3))
 HALF = (claim(Approximate(0.5, 1e-7)),)
 NAME = "34df993e8d8c4ada667425476c7450cc968abc6957345306036c148af14fb30f"
-WHY = "limits.max_epsilon_per_run = 1 per client: with this answer the run costs this client 1.5"
+WHY = "limits.max_epsilon_per_run = 1 per client: with this response the run's privacy loss for this client is 1.5"
 OPEN_SHARE = SharePolicy(min_k=2, min_l=1, max_share=1.0)
 ROWS = [
     RowToRelease(bytes([row]) * 16, (ANN, BOB)[row % 2], b"l" * 16, b"x" if row < 4 else b"y")
@@ -74,7 +74,7 @@ def book(tmp_path: Path) -> SiteLedger:
     assert made.reserve("r", 3, "train", [BOB, ANN], HALF) == {ANN: WHY}
     assert made.reserve("r", 3, "measure", [ANN], ()) == {}
     assert made.disclose(ROWS, 10, {"run": "r", "plan": "p"}, OPEN_SHARE)
-    made.forget("r")
+    made.drop_responses("r")
     return made
 
 
@@ -84,7 +84,7 @@ def test_the_chain_of_a_ledger(book: SiteLedger) -> None:
         "opened", "told", "reserved", "stored", "reserved", "reserved", "reserved", "disclosed", "forgotten",
     ]  # fmt: skip
     assert book.receipt() == Receipt(
-        9, bytes.fromhex("6b5314329bca3f4ee336e02cd083c6fc483151a49975a3d4486dbb72f2985b5d")
+        9, bytes.fromhex("3a6498ee8145cb06025f770fc6c9820019706a24265f715af01ec8815e4ac75f")
     )
     book.verify()
     third = list(book.entries())[2]
@@ -99,8 +99,8 @@ def test_the_chain_of_a_ledger(book: SiteLedger) -> None:
         "claims": NAME, "day": "2026-11-16", "delta": 1e-5, "exchange": "train", "kind": "reserved", "number": 3, "paid": [group],
         "refused": [], "round_no": 1, "run": "r",
     }  # fmt: skip
-    assert [body["number"] for body in book.said("disclosed")] == [8]
-    assert [body["told"] for body in book.said("told")] == [{"clients": 2}]
+    assert [body["number"] for body in book.list_entries("disclosed")] == [8]
+    assert [body["told"] for body in book.list_entries("told")] == [{"clients": 2}]
 
 
 def test_links() -> None:
@@ -126,13 +126,13 @@ def test_what_is_no_entry(content: bytes) -> None:
 
 
 def test_claims_and_people_as_they_are_kept() -> None:
-    assert ClaimCosts(1e-5).learn(HALF) == NAME
+    assert ClaimCosts(1e-5).register(HALF) == NAME
     assert decode_claims(encode_claims(HALF)) == HALF
     assert split_pseudonyms((ANN + BOB).hex()) == [ANN, BOB]
     assert decode_counts('{"a": 2}') == {"a": 2}
     for broken in (lambda: decode_claims(b"["), lambda: decode_counts("{")):
         with pytest.raises(
-            sqlite3.DatabaseError, match=r"not as it was written|not as they were written"
+            sqlite3.DatabaseError, match=r"stored tally was changed|stored claims were changed"
         ):
             broken()
     assert str(ExchangeKey("r", 3, "train")) == "run 'r', round 3, train"
@@ -227,23 +227,22 @@ def test_what_a_client_cannot_afford() -> None:
     assert why() == ""
     assert (
         why(answer=PrivacyCost(1_000_001))
-        == "limits.max_epsilon_per_update = 1 per client: this answer costs a client 1.000001"
+        == "limits.max_epsilon_per_update = 1 per client: this response has a privacy loss of 1.000001 per client"
     )
     assert (
         why(run=PrivacyCost(2_000_001))
-        == "limits.max_epsilon_per_run = 2 per client: with this answer the run costs this client"
-        " 2.000001"
+        == "limits.max_epsilon_per_run = 2 per client: with this response the run's privacy loss for this client is 2.000001"
     )
     assert why(life=3_500_000) == (
-        "limits.max_epsilon_lifetime = 3 per client: with this answer all runs together cost this client 3.5"
+        "limits.max_epsilon_lifetime = 3 per client: with this response the privacy loss of all runs for this client is 3.5"
     )  # fmt: skip
     assert (
         why(run=PrivacyCost(1, 1.2345e-5))
-        == "limits.delta = 1e-05 per run: with this answer it is 1.23e-05"
+        == "limits.delta = 1e-05 per run: with this response it is 1.23e-05"
     )
     assert (
         why(run=PrivacyCost(1, bare=True))
-        == "limits.no_epsilon = false: no epsilon per client exists for what is asked"
+        == "limits.no_epsilon = false: no epsilon per client exists for the requested response"
     )
     assert (
         why(
@@ -275,11 +274,11 @@ def test_a_receipt_of_another_ledger(book: SiteLedger, tmp_path: Path) -> None:
     assert (
         str(error.value)
         == f"{tmp_path / 'ledger.db'}: the ledger is older than its last receipt: it has 9 entries,"
-        " the receipt says 10; put the newer file back; no answer is sent"
+        " the receipt says 10; restore the newer file. No response is sent"
     )
     with pytest.raises(
         LedgerError,
-        match="entry 9 is not the one its receipt says: another ledger; no answer is sent",
+        match=r"entry 9 does not match its receipt, .* restore the right file\. No response is sent",
     ):
         book.check_receipt(9, b"x" * 32)
 
@@ -288,8 +287,7 @@ def test_whose_budgets_they_are_cannot_change(book: SiteLedger) -> None:
     with pytest.raises(
         PolicyError,
         match=(
-            r"site\.toml: client = 'visit': the budgets in this site's ledger are kept under client"
-            r" = 'pat"
+            r"site\.toml: client = 'visit': this site's ledger keeps its budgets under client = 'pat"
         ),
     ):
         book.record_cleartext("s", "client = 'visit'", {})
@@ -298,7 +296,7 @@ def test_whose_budgets_they_are_cannot_change(book: SiteLedger) -> None:
     assert book.receipt() == before
     book.record_cleartext("r", "client = 'patient'", {"clients": 3})
     book.record_cleartext("s", "client = 'patient'", {"clients": 3})
-    assert [body["run"] for body in book.said("told")] == ["r", "r", "s"]
+    assert [body["run"] for body in book.list_entries("told")] == ["r", "r", "s"]
     book.verify()
 
 
@@ -309,7 +307,7 @@ def test_rows_that_left_are_written_down_once_per_run(book: SiteLedger) -> None:
     assert not book.disclose([], 10, facts, OPEN_SHARE)
     assert book.receipt() == before
     assert book.disclose(ROWS, 10, {**facts, "run": "s"}, OPEN_SHARE)
-    last = book.said("disclosed")[-1]
+    last = book.list_entries("disclosed")[-1]
     expected = {
         "rows": 6,
         "of_rows": 10,
@@ -329,14 +327,12 @@ def test_rows_that_may_not_leave(tmp_path: Path) -> None:
         made.disclose(ROWS, 10, facts, strict)
     assert str(error.value).split("\n") == [
         (
-            "share.min_k = 3: by all rows that left in any run, 6 rows could be told from all but"
-            " those of 2 clients"
+            "share.min_k = 3: with all rows released in any run, 6 rows would be in groups of as few as 2 clients"
         ),
         (
-            "share.min_l = 2: by all rows that left in any run, 6 rows could be told from all but"
-            " rows with 1 different labels"
+            "share.min_l = 2: with all rows released in any run, 6 rows would be in groups with as few as 1 different labels"
         ),
-        "share.max_share = 0.5: 6 of 10 rows would have left, over all runs",
+        "share.max_share = 0.5: 6 of 10 rows would be released over all runs",
     ]
     assert made.disclose(ROWS, 12, facts, SharePolicy(min_k=2, min_l=1, max_share=0.5))
 
@@ -382,16 +378,14 @@ def test_an_answer_that_is_gone_is_not_an_empty_one(tmp_path: Path) -> None:
     made.store("r", 1, "train", b"q" * 32, b"answer")
     with made._disk.writing() as db:
         db.execute("DELETE FROM answers")
-    with pytest.raises(
-        LedgerError, match="damaged at entry 3: the answer it stored is not as it was written"
-    ):
-        made.answer("r", 1, "train", b"q" * 32)
+    with pytest.raises(LedgerError, match="damaged at entry 3: its stored response was changed"):
+        made.find_response("r", 1, "train", b"q" * 32)
 
 
 def test_who_was_not_asked_is_told_so(tmp_path: Path) -> None:
     made = book_in(tmp_path)
     made.reserve("r", 1, "train", [ANN], HALF)
-    late = "was not asked when this exchange was paid for; it is answered once"
+    late = "was not among the clients when this exchange was charged; each exchange is charged once"
     assert made.reserve("r", 1, "train", [ANN, BOB, EVE], HALF) == {BOB: late, EVE: late}
 
 
@@ -409,29 +403,27 @@ def test_days_are_those_of_greenwich(monkeypatch: pytest.MonkeyPatch, zone: str)
 
 
 DAMAGE = {
-    "UPDATE released SET label = x'00'": (
-        "at entry 8: the rows that left are not as they were written"
-    ),
-    "DELETE FROM released": "at entry 8: the rows that left are not as they were written",
-    "UPDATE told SET run = 's'": "at entry 2: that it told is not in the tables",
-    "DELETE FROM told": "at entry 2: that it told is not in the tables",
-    "INSERT INTO told VALUES (7, 'r')": "at entry 9: tables hold what no entry says",
-    "DELETE FROM forgotten": "at entry 9: tables hold what no entry says",
-    "INSERT INTO days VALUES ('2026-11-17', 1)": "at entry 9: tables hold what no entry says",
-    "UPDATE days SET rounds = 2": "at entry 9: tables hold what no entry says",
+    "UPDATE released SET label = x'00'": ("at entry 8: the released rows were changed"),
+    "DELETE FROM released": "at entry 8: the released rows were changed",
+    "UPDATE told SET run = 's'": "at entry 2: the facts it sent are not in the tables",
+    "DELETE FROM told": "at entry 2: the facts it sent are not in the tables",
+    "INSERT INTO told VALUES (7, 'r')": "at entry 9: tables contain rows that no entry explains",
+    "DELETE FROM forgotten": "at entry 9: tables contain rows that no entry explains",
+    "INSERT INTO days VALUES ('2026-11-17', 1)": "at entry 9: tables contain rows that no entry explains",
+    "UPDATE days SET rounds = 2": "at entry 9: tables contain rows that no entry explains",
     "INSERT INTO exchanges VALUES ('r', 9, 'train', 3, NULL, NULL, 1)": (
-        "at entry 9: tables hold what no entry says"
+        "at entry 9: tables contain rows that no entry explains"
     ),
     "INSERT INTO tallies VALUES (x'aa', 's', '{}', 0, 0, 0)": (
-        "at entry 9: tables hold what no entry says"
+        "at entry 9: tables contain rows that no entry explains"
     ),
     "UPDATE exchanges SET stored = NULL WHERE round_no = 1": (
-        "at entry 3: its exchange is not as it was"
+        "at entry 3: its exchange was changed"
     ),
     "UPDATE tallies SET bare = 1": "at entry 6: its charge is not in the tallies",
     "UPDATE tallies SET delta = 0": "at entry 6: its charge is not in the tallies",
     "UPDATE claims SET content = x'00' WHERE hash LIKE '34%'": (
-        "at entry 3: the claims it charges for are not as they were written"
+        "at entry 3: the claims it charges for were changed"
     ),
 }
 
@@ -447,7 +439,9 @@ def test_a_table_that_does_not_follow_from_the_entries(
     db.close()
     with pytest.raises(LedgerError) as error:
         book_in(tmp_path).verify()
-    said = f"{tmp_path / 'ledger.db'}: the ledger is damaged {DAMAGE[statement]}; no answer is sent"
+    said = (
+        f"{tmp_path / 'ledger.db'}: the ledger is damaged {DAMAGE[statement]}. No response is sent"
+    )
     assert str(error.value) == said
 
 
@@ -460,7 +454,7 @@ def test_an_entry_whose_forerunner_is_missing(book: SiteLedger, tmp_path: Path) 
     db.close()
     with (
         book_in(tmp_path)._disk.reading(),
-        pytest.raises(LedgerError, match="damaged at entry 6: its hash does not fit"),
+        pytest.raises(LedgerError, match="damaged at entry 6: its hash does not match"),
     ):
         book_in(tmp_path)._disk.entry(6)
 
@@ -469,45 +463,45 @@ def test_rows_without_an_entry(tmp_path: Path) -> None:
     made = book_in(tmp_path)
     with made._disk.writing() as db:
         db.execute("INSERT INTO released VALUES (x'00', x'01', x'02', 0)")
-    with pytest.raises(LedgerError, match="damaged at entry 1: tables hold what no entry says"):
-        made.verify()
     with pytest.raises(
-        LedgerError, match="damaged at entry 1: the rows that left are not as they were written"
+        LedgerError, match="damaged at entry 1: tables contain rows that no entry explains"
     ):
+        made.verify()
+    with pytest.raises(LedgerError, match="damaged at entry 1: the released rows were changed"):
         made.disclose(ROWS, 10, {"run": "r"}, OPEN_SHARE)
 
 
 FORGED: dict[str, tuple[str, dict[str, Any], str]] = {
-    "charged twice": ("reserved", {}, "it charges for what was paid for"),
+    "charged twice": ("reserved", {}, "it charges an exchange twice"),
     "stored twice": (
         "stored",
         {"request": "00", "answer": "00"},
-        "it stores an answer that was not reserved, or a second one",
+        "it stores a response that was not reserved, or a second one",
     ),
     "stored alone": (
         "stored",
         {"round_no": 9, "request": "00", "answer": "00"},
-        "it stores an answer that was not reserved, or a second one",
+        "it stores a response that was not reserved, or a second one",
     ),
     "too cheap": (
         "reserved",
         {"round_no": 9, "micro": 1},
-        "what it charged is not what its claims cost",
+        "its charge does not match the privacy loss of its claims",
     ),
     "a smaller delta": (
         "reserved",
         {"round_no": 9, "own_delta": 0.0},
-        "what it charged is not what its claims cost",
+        "its charge does not match the privacy loss of its claims",
     ),
     "bare": (
         "reserved",
         {"round_no": 9, "bare": True},
-        "what it charged is not what its claims cost",
+        "its charge does not match the privacy loss of its claims",
     ),
     "once for two": (
         "reserved",
         {"round_no": 9},
-        "what it says a client has paid does not follow from the entries before",
+        "a client's charges do not follow from the entries before",
     ),
     "no day": ("reserved", {"round_no": 9, "without": "day"}, "it cannot be read ('day')"),
 }
@@ -543,6 +537,5 @@ def test_an_entry_that_does_not_follow_from_those_before(tmp_path: Path, case: s
         made.verify()
     assert (
         str(error.value)
-        == f"{tmp_path / 'ledger.db'}: the ledger is damaged at entry 4: {sentence}; no answer is"
-        " sent"
+        == f"{tmp_path / 'ledger.db'}: the ledger is damaged at entry 4: {sentence}. No response is sent"
     )

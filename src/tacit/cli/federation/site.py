@@ -326,7 +326,7 @@ def _read_ledger(folder: Path, policy: Policy | None) -> tuple[dict[str, object]
     ledger = SiteLedger(folder / LEDGER, limits=policy.limits, delta=policy.limits.delta)
     with closing(ledger) as book:
         spent = [one.life.micro / 1e6 for one in book.totals()]
-        statistics, disclosed = book.said("told"), book.said("disclosed")
+        statistics, disclosed = book.list_entries("told"), book.list_entries("disclosed")
     spending: dict[str, object] = {
         "clients_charged": len(spent),
         "largest_epsilon_spent_for_life": max(spent, default=0.0),

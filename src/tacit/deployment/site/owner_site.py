@@ -124,7 +124,9 @@ class OwnerSite:
             return bodies.pack(run.begin(bytes(message.body))), _NO_RECEIPT
         with closing(self.owner.open_ledger(self.owner.require_policy(), run.plan)) as book:
             book.check_receipt(subject.entries, subject.head)
-            body = book.answer(subject.run, subject.round_no, subject.exchange, message.digest)
+            body = book.find_response(
+                subject.run, subject.round_no, subject.exchange, message.digest
+            )
             if body is None:
                 body = self._made(run, message, book)
                 self._check_size(body)
@@ -326,7 +328,7 @@ class OwnerSite:
         plan = participation.load_plan(self.owner, subject.run, subject.plan)
         if plan is not None:
             with closing(self.owner.open_ledger(self.owner.policy() or Policy(), plan)) as book:
-                book.forget(subject.run)
+                book.drop_responses(subject.run)
             record, told = participation.check_record_head(self.owner, subject.run, body)
             participation.end(self.owner, subject.run, record)
             self.owner.tell(f"run {subject.run} has ended; {told}")

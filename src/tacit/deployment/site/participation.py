@@ -401,7 +401,7 @@ def forget(owner: Owner, run: str) -> None:
         with closing(
             owner.open_ledger(owner.policy() or Policy(), read_plan(offer, _hash_of(offer)))
         ) as book:
-            book.forget(run)
+            book.drop_responses(run)
     end(owner, run)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tacit.deployment.site_ledger.witness import Witness
 from tacit.privacy.policy import Limits, Receipt, SiteLedger
-from tacit.privacy.site_ledger.book import get_utc_day
+from tacit.privacy.site_ledger.site_ledger import get_utc_day
 
 _Signature = tuple[tuple[int, int, int] | None, ...]
 

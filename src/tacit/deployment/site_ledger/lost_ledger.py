@@ -83,7 +83,7 @@ def accept_loss(folder: Path, loss: LedgerLoss) -> list[str]:
     with closing(
         _open_verified(file) if file.exists() else SiteLedger(file, limits=Limits(), delta=1e-5)
     ) as book:
-        book.note_loss(loss.known, loss.left, runs)
+        book.record_loss(loss.known, loss.left, runs)
         receipt = book.receipt()
     for run in runs:
         end(owner, run)

@@ -1,14 +1,8 @@
 """A data owner's control over a site: what its policy allows, and a ledger that is charged before
-anything leaves.
+anything is sent.
 """
 
-from tacit.privacy.policy.asked import (
-    Requirements,
-    find_measures_too_costly,
-    find_refusals,
-    refuse_rows,
-)
-from tacit.privacy.policy.facts import derive_requirements
+from tacit.privacy.policy.plan_requirements import derive_requirements
 from tacit.privacy.policy.policy import (
     Limits,
     Measures,
@@ -17,10 +11,16 @@ from tacit.privacy.policy.policy import (
     load_policy,
     parse_policy,
 )
+from tacit.privacy.policy.requirements import (
+    Requirements,
+    find_measures_too_costly,
+    find_refusals,
+    refuse_rows,
+)
 from tacit.privacy.policy.unit import PrivacyUnit, find_unit_refusals
-from tacit.privacy.site_ledger.book import ClientSpending, SiteLedger
 from tacit.privacy.site_ledger.chain import LedgerEntry, Receipt
 from tacit.privacy.site_ledger.releases import RowToRelease
+from tacit.privacy.site_ledger.site_ledger import ClientSpending, SiteLedger
 
 __all__ = [
     "ClientSpending",

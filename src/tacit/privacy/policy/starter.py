@@ -1,4 +1,4 @@
-"""A policy to start from, as commented TOML for a data owner who will change it."""
+"""A starting policy, as commented TOML for a data owner to edit."""
 
 from __future__ import annotations
 
@@ -6,73 +6,73 @@ from collections.abc import Iterable
 from dataclasses import fields
 
 from tacit.plan.presets.starter import quoted
-from tacit.privacy.policy.asked import INPUT_ROLES, Requirements
 from tacit.privacy.policy.giveaways import MARK, find_giveaways
 from tacit.privacy.policy.policy import Allow, ColumnRoles, Limits, Measures, Policy, SharePolicy
+from tacit.privacy.policy.requirements import INPUT_ROLES, Requirements
 
 _Table = Allow | ColumnRoles | Limits | Measures | SharePolicy
 _HEAD = """\
-# What may happen to the rows on this machine. What this file does not say is not allowed; without
-# it nothing is. `tacit policy check {file} plan.toml` says what it would refuse in a plan, and
-# prints the plan's hash.
+# What may happen to the rows on this machine. Everything that is not listed here is forbidden;
+# without this file, everything is. `tacit policy check {file} plan.toml` lists what it would
+# refuse in a plan, and prints the plan's hash.
 """
 _NO_SHARE = """
-# [share]                       # without this table no row leaves
-# columns = ["age", "outcome"]  # columns that may leave; quasi-identifiers are in site.toml
-# exact = []                    # of these, columns that leave even where one person alone has a
-# value generalise = {age = ["ranges 10"]}  # how coarse a column leaves; without a rule it leaves
-# as it is min_k = 50                    # clients that cannot be told apart by all rows that ever
-# left min_l = 2                     # different labels among them max_share = 0.5               #
-# of all rows, in all runs together
+# [share]                       # without this table no row is released
+# columns = ["age", "outcome"]  # columns that may be released; quasi-identifiers are in site.toml
+# exact = []                    # of these, columns released even if only one person has a value
+# generalise = {age = ["ranges 10"]}  # how coarsely a column is released; without a rule, exactly
+# min_k = 50                    # clients that cannot be told apart by all rows ever released
+# min_l = 2                     # different labels among them
+# max_share = 0.5               # of all rows, in all runs together
 """
 _NOTES = {
-    "files": "files a plan may name besides the data",
+    "files": "files that a plan may name besides the data",
     "disclosures": (
-        'told in the clear; also "rows" (how many), "exact_ranges", "words", "measures" (exact'
+        'sent in the clear; also "rows" (how many), "exact_ranges", "words", "measures" (exact'
         " counts)"
     ),
     "baselines": (
         '"central", "fedavg", "noiseless", "same_features": without protection, for simulations'
     ),
     "user_code": "Python code that a plan may name and that then runs here",
-    "votes": "clients may vote on each other",
+    "votes": "clients may vote on each other's updates",
     "trust_server": (
-        "the server may see single updates; not needed if the plan has [secure_aggregation]"
+        "the server may see individual updates; not needed if the plan has [secure_aggregation]"
     ),
-    "label": "columns a plan may predict; names of classes are told",
-    "text": "columns a plan may read as text",
-    "numeric": "columns a plan may read as numbers; rounded ends are told",
-    "categorical": "columns a plan may read as categories, whose names are told",
-    "image": "columns a plan may read as pictures",
-    "split": "columns that may say which rows are for training",
+    "label": "columns that a plan may predict; names of classes are sent in the clear",
+    "text": "columns that a plan may read as text",
+    "numeric": "columns that a plan may read as numbers; rounded ends are sent in the clear",
+    "categorical": "columns that a plan may read as categories; their names are sent in the clear",
+    "image": "columns that a plan may read as images",
+    "split": "columns that may separate training rows from test rows",
     "simulation_noise": "noise may come from a seed that others know",
     "max_epsilon_per_update": "per client: a person, a device, a patient",
     "max_epsilon_per_run": "per client, all rounds of a run together",
     "max_epsilon_lifetime": "per client, all runs together",
     "delta": "per run; deltas of runs add up",
-    "no_epsilon": 'answers may leave for which no epsilon exists, such as those of "plain"',
-    "max_test_share": "of the rows may be held out; such a row is never trained on",
+    "no_epsilon": 'responses may be sent for which no epsilon exists, such as those of "plain"',
+    "max_test_share": "share of the rows that may be held out; a held-out row is never trained on",
     "counts": (
         'on held-out rows: "noisy" counts that clients are charged for, "exact" ones, or "off"'
     ),
-    "epsilon": "per client and run, all measures together; counts against the limits",
-    "rows_per_client": "held-out rows of a client that count",
-    "min_rows": "no counts of fewer rows",
+    "epsilon": "per client and run, all evaluations together; counts against the limits",
+    "rows_per_client": "held-out rows of a client that are counted",
+    "min_rows": "no counts are sent of fewer rows",
     "min_clients": "nor of rows of fewer clients",
     "max_parameters": "of the model",
     "max_local_steps": "of one client in one round",
-    "max_minutes_per_round": "this machine trains no longer for one request",
+    "max_minutes_per_round": "longest training on this machine for one request",
     "min_cohort": (
         "clients in a round; the server may lie, unless helpers of [secure_aggregation] count"
     ),
-    "generalise": "how coarse a column leaves",
+    "generalise": "how coarsely a column is released",
     "min_noise_share": (
-        "that this site's own clients make where all clients make the noise together"
+        "that this site's own clients must add where all clients add the noise together"
     ),
     "min_clients_per_value": (
-        "classes, categories and ends of ranges are told if so many clients have them"
+        "classes, categories and ends of ranges are sent if at least this many clients have them"
     ),
-    "max_values_per_column": "classes, or categories of one column, that are told at most",
+    "max_values_per_column": "most classes, or categories of one column, that are sent",
 }
 _STATED = ("projunit", "rr_sampled", "gaussian", "dp_sum", "onebit", "skellam")
 """Codecs that state an epsilon per update or run."""
@@ -95,7 +95,7 @@ _CAREFUL = Policy(
 
 
 def render_policy(file: str, asked: Requirements | None = None) -> str:
-    """Return a careful policy; with what a plan asks, one that allows this plan and no other."""
+    """Render a careful policy; with `asked`, one that allows exactly that plan."""
     policy = _CAREFUL if asked is None else build_policy(asked)
     hashes = () if asked is None else ("", "[plans]", f"hashes = [{quoted(asked.plan_hash)}]")
     tables: dict[str, _Table | None] = {
@@ -117,7 +117,7 @@ def render_policy(file: str, asked: Requirements | None = None) -> str:
 
 
 def build_policy(asked: Requirements) -> Policy:
-    """Return the policy that allows what is asked, at its price, and little else."""
+    """Build the policy that allows these requirements at their epsilon, and little else."""
     epsilon = asked.epsilon_with_measures or asked.epsilon_per_run or None
     fewest = min(asked.cohort or 100, asked.min_summed or 100, 100)
     return Policy(
@@ -149,7 +149,7 @@ def build_policy(asked: Requirements) -> Policy:
 
 
 def _build_share(asked: Requirements) -> SharePolicy:
-    """Return a table under which the rows leave that a plan asks for, as coarse as it says."""
+    """Build a [share] table that allows the rows a plan would release, as coarse as it says."""
     rules: dict[str, tuple[str, ...]] = {
         name: (asked.generalise[name],) for name in asked.released if name in asked.generalise
     }
@@ -157,9 +157,7 @@ def _build_share(asked: Requirements) -> SharePolicy:
 
 
 def _build_roles(asked: Requirements) -> ColumnRoles:
-    """Return the columns a plan uses, each as what it uses it; all of them where the plan leaves
-    that to the data.
-    """
+    """Columns that a plan uses, by role; all columns where the plan leaves that to the data."""
     if asked.columns is None:
         return ColumnRoles(**dict.fromkeys(INPUT_ROLES, ("*",)))
     return ColumnRoles(**{role: names for role, names in asked.columns.items() if role != "by"})

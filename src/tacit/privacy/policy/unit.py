@@ -1,22 +1,20 @@
-"""Whom a site's budgets protect: the owner says which column names a person, and a plan cannot say
-otherwise.
-"""
+"""Privacy unit of a site: the owner says which column names a person, and no plan can change it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tacit.privacy.policy.asked import Requirements
+from tacit.privacy.policy.requirements import Requirements
 
 FILE = "site.toml"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyUnit:
-    """The client column of a site's rows, or that all rows belong to one client; and the columns
-    that could point at a person.
+    """The client column of a site's rows, or that all rows belong to one client; and the
+    quasi-identifiers.
 
-    Where neither is said, no plan may run: a budget needs somebody it belongs to.
+    If neither is set, no plan may run: every budget must belong to somebody.
     """
 
     client: str | None = None
@@ -30,8 +28,8 @@ class PrivacyUnit:
 
 
 def find_unit_refusals(unit: PrivacyUnit, asked: Requirements) -> list[str]:
-    """Return a sentence for each way in which a plan has other people in mind than the owner of the
-    rows.
+    """List each way in which a plan's clients differ from those that the owner set, one sentence
+    each.
     """
     return [*_refuse_clients(unit, asked), *_refuse_released(unit, asked)]
 
@@ -46,9 +44,7 @@ def _refuse_clients(unit: PrivacyUnit, asked: Requirements) -> list[str]:
     if unit.one_client:
         wrong = asked.client is not None
         return (
-            [f"{FILE}: {unit}: the plan counts clients by the column {asked.client!r}"]
-            if wrong
-            else []
+            [f"{FILE}: {unit}: the plan uses the client column {asked.client!r}"] if wrong else []
         )
     if asked.client is None:
         return [
@@ -57,31 +53,31 @@ def _refuse_clients(unit: PrivacyUnit, asked: Requirements) -> list[str]:
         ]
     if asked.client != unit.client:
         return [
-            f"{FILE}: {unit}: the plan counts clients by the column {asked.client!r}, where nobody"
-            " has spent anything yet"
+            f"{FILE}: {unit}: the plan uses the client column {asked.client!r}, under which nobody"
+            " has been charged yet"
         ]
     return []
 
 
 def _refuse_released(unit: PrivacyUnit, asked: Requirements) -> list[str]:
-    """Return what is wrong with rows that would leave: the owner's quasi-identifiers are counted,
-    whatever else a plan counts.
+    """Check released rows: the owner's quasi-identifiers must be counted, whatever else a plan
+    counts.
     """
     found = []
     if unit.client and unit.client in (*asked.released, *asked.key):
-        found.append(f"{FILE}: {unit}: the plan would hand over this column, and it never leaves")
+        found.append(f"{FILE}: {unit}: the plan would release this column, which is never released")
     if asked.k is None:
         return found
     if not unit.quasi_identifiers:
         found.append(
-            f"{FILE}: quasi_identifiers = []: no row may leave until this names the columns that"
-            ' could point at a person, such as quasi_identifiers = ["age", "sex"]'
+            f"{FILE}: quasi_identifiers = []: no row may be released until this names the columns"
+            ' that could identify a person, such as quasi_identifiers = ["age", "sex"]'
         )
     uncounted = [
         name for name in unit.quasi_identifiers if name in asked.released and name not in asked.key
     ]
     return found + [
-        f"{FILE}: quasi_identifiers: the plan would hand over {name!r} without counting who is"
-        " alike in it; add it to data.columns.quasi"
+        f"{FILE}: quasi_identifiers: the plan would release {name!r} without counting equal rows"
+        " in it; add it to data.columns.quasi"
         for name in uncounted
     ]

@@ -11,18 +11,18 @@ from tacit.privacy.policy.policy import Policy
 
 
 def find_user_code(plan: Plan) -> tuple[Reference, ...]:
-    """Find the code that a plan names, each part pinned to the file that is on this machine; a part
-    that is not installed here has no pin.
+    """Find the code that a plan names, pinned to the file on this machine; code that is not
+    installed here has no pin.
     """
     return tuple(dict.fromkeys(map(extensions.pin_here, find_own_parts(plan).values())))
 
 
 def refuse_user_code(policy: Policy, code: Iterable[Reference]) -> list[str]:
-    """Return a sentence for each part whose code, as it is on this machine, the policy does not
-    list.
+    """List each part whose code, as installed on this machine, is not in the policy, one sentence
+    each.
     """
     return [
-        f"allow.user_code: the plan names Python code, {one.path!r}; {_say_how(one)}"
+        f"allow.user_code: the plan names Python code, {one.path!r}; {_describe_remedy(one)}"
         for one in code
         if not one.sha256 or one not in policy.allow.user_code
     ]
@@ -33,7 +33,7 @@ def allows_code(policy: Policy, plan: Plan) -> bool:
     return not refuse_user_code(policy, find_user_code(plan))
 
 
-def _say_how(one: Reference) -> str:
+def _describe_remedy(one: Reference) -> str:
     if not one.sha256:
         return "it is not installed on this machine, so it cannot be read or allowed"
     return f"if you have read {extensions.find_code(one)} and it may run here, add {one!r}"

@@ -1,5 +1,5 @@
-"""Entries in a chain: each carries a SHA-256 over the one before and over itself, so none can be
-changed or left out unseen.
+"""Hash chain of ledger entries: each entry carries a SHA-256 of the entry before and of itself, so
+changes and gaps are detected.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 START = bytes(32)
-"""What stands before the first entry."""
+"""Hash before the first entry."""
 
 
 class Receipt(NamedTuple):
-    """How far a ledger had come: how many entries, and the hash of the last. Kept elsewhere, it
-    shows that one was put back.
+    """Number of entries of a ledger and hash of the last one. Kept elsewhere, it reveals that an
+    old copy was restored.
     """
 
     counter: int
@@ -24,7 +24,8 @@ class Receipt(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerEntry:
-    """One entry of a ledger: opened, told, reserved, stored, disclosed, forgotten, loss accepted.
+    """One entry of a ledger. Kinds: opened, told, reserved, stored, disclosed, forgotten, loss
+    accepted.
 
     `body` holds its facts as plain JSON values.
     """
@@ -36,24 +37,24 @@ class LedgerEntry:
 
 
 def encode_canonical(body: dict[str, Any] | list[Any]) -> bytes:
-    """Return the one way in which JSON values are written here."""
+    """Encode JSON values canonically: sorted keys, no spaces, UTF-8."""
     return json.dumps(
         body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     ).encode()
 
 
 def hash_entry(before: bytes, content: bytes) -> bytes:
-    """Return the hash of an entry that follows another."""
+    """Hash an entry together with the hash of the one before."""
     return hashlib.sha256(before + content).digest()
 
 
 def parse_entry(number: int, content: bytes, digest: bytes) -> LedgerEntry:
-    """Return an entry as it was read; raise ValueError if it is none."""
+    """Parse an entry; raise ValueError if its content is not an entry of this number."""
     body = json.loads(content)
     if (
         not isinstance(body, dict)
         or body.get("number") != number
         or not isinstance(body.get("kind"), str)
     ):
-        raise ValueError("it is no entry of this number")
+        raise ValueError("its content is not an entry of this number")
     return LedgerEntry(number=number, kind=body["kind"], body=body, hash=digest)

@@ -1,5 +1,5 @@
-"""Who can pay for an exchange, and the entry that charges them; all of it inside one transaction of
-the ledger.
+"""Which clients can be charged for an exchange, and the entry that charges them; all inside one
+transaction of the ledger.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tacit.privacy.claim import Claim
 from tacit.privacy.ledger.account import is_subsampled
 from tacit.privacy.policy.policy import Limits
 from tacit.privacy.site_ledger.chain import encode_canonical
-from tacit.privacy.site_ledger.disk import LedgerFile, check_bytes
+from tacit.privacy.site_ledger.ledger_file import LedgerFile, check_bytes
 from tacit.privacy.site_ledger.spending import (
     Claims,
     PrivacyCost,
@@ -25,11 +25,11 @@ from tacit.privacy.site_ledger.spending import (
 )
 
 PSEUDONYM = 16
-"""Bytes of a pseudonym."""
+"""Length of a pseudonym in bytes."""
 
 
 class ExchangeKey(NamedTuple):
-    """What is paid for once: an exchange of a round of a run."""
+    """What is charged once: an exchange of a round of a run."""
 
     run: str
     round_no: int
@@ -41,19 +41,19 @@ class ExchangeKey(NamedTuple):
 
 @dataclass(frozen=True)
 class ClaimCosts:
-    """What claims cost at a delta; claims are known by their hash."""
+    """Privacy loss of claims at a delta; claims are referred to by their hash."""
 
     delta: float
     known: dict[str, Claims] = field(default_factory=dict)
 
-    def learn(self, claims: Claims) -> str:
-        """Return the hash of claims and remember them."""
+    def register(self, claims: Claims) -> str:
+        """Remember claims and return their hash."""
         name = hashlib.sha256(encode_claims(claims)).hexdigest()
         self.known[name] = claims
         return name
 
-    def cost(self, db: sqlite3.Connection, paid: dict[str, int]) -> PrivacyCost:
-        """Return what a client has paid in a run that answered for some claims so often."""
+    def compute(self, db: sqlite3.Connection, paid: dict[str, int]) -> PrivacyCost:
+        """Privacy loss of a client in a run, from the number of charges of each claim."""
         for name in paid:
             if name not in self.known:
                 row = db.execute("SELECT content FROM claims WHERE hash = ?", (name,)).fetchone()
@@ -65,10 +65,10 @@ class ClaimCosts:
 
 @dataclass(frozen=True, kw_only=True)
 class ChargeDecision:
-    """Who can pay, by what each will have paid in the run, with what that costs; and who cannot,
-    and why.
+    """Clients that can be charged, grouped by their charges in the run, with the privacy loss; and
+    those refused, with the reason.
 
-    `is_round` says that the exchange counts among the rounds of `day`.
+    `is_round` says whether the exchange counts among the rounds of `day`.
     """
 
     groups: dict[str, tuple[PrivacyCost, list[bytes]]]
@@ -78,29 +78,29 @@ class ChargeDecision:
 
 
 def encode_claims(claims: Claims) -> bytes:
-    """Return claims as they are kept."""
+    """Encode claims as the ledger stores them."""
     return encode_canonical([claim.to_json() for claim in claims])
 
 
 def decode_claims(content: bytes) -> Claims:
-    """Return claims that were kept."""
+    """Decode stored claims."""
     try:
         return tuple(Claim.from_json(one) for one in json.loads(content))
     except ValueError:
-        raise sqlite3.DatabaseError("claims are not as they were written") from None
+        raise sqlite3.DatabaseError("stored claims were changed") from None
 
 
 def decode_counts(paid: str) -> dict[str, int]:
-    """Return how often a client has paid for which claims, as it is kept in a tally."""
+    """Decode how often a client was charged for each claim, as a tally stores it."""
     try:
         found: dict[str, int] = json.loads(paid)
     except (TypeError, ValueError):
-        raise sqlite3.DatabaseError("a tally is not as it was written") from None
+        raise sqlite3.DatabaseError("a stored tally was changed") from None
     return found
 
 
 def split_pseudonyms(text: str) -> list[bytes]:
-    """Return the pseudonyms in an entry."""
+    """Split the pseudonyms of an entry."""
     whole = bytes.fromhex(text)
     return [whole[start : start + PSEUDONYM] for start in range(0, len(whole), PSEUDONYM)]
 
@@ -118,8 +118,8 @@ def check_pseudonyms(persons: Sequence[bytes], round_no: int) -> list[bytes]:
 
 
 def count_after(before: dict[str, int], name: str, claims: Claims, round_no: int) -> dict[str, int]:
-    """Return what a client will have paid in a run: once more, or on a sample for every round so
-    far; the same without claims.
+    """Charges of a client in a run after one more exchange; under subsampling, one for every round
+    so far.
     """
     times = before.get(name, 0)
     once_more = max(times, round_no, 1) if is_subsampled(claims) else times + 1
@@ -128,16 +128,16 @@ def count_after(before: dict[str, int], name: str, claims: Claims, round_no: int
 
 def decide_charges(
     db: sqlite3.Connection,
-    prices: ClaimCosts,
+    claim_costs: ClaimCosts,
     limits: Limits,
     place: ExchangeKey,
     persons: list[bytes],
     claims: Claims,
 ) -> ChargeDecision:
-    """Return who of these clients can pay; raise BudgetError for a claim nobody has proved."""
-    name = prices.learn(claims)
-    alone = prices.cost(db, count_after({}, name, claims, 1))
-    after, costs = dict[str, str](), dict[str, PrivacyCost]()  # many clients have paid alike
+    """Decide which clients can be charged; raise BudgetError for an unproven claim."""
+    name = claim_costs.register(claims)
+    alone = claim_costs.compute(db, count_after({}, name, claims, 1))
+    after, costs = dict[str, str](), dict[str, PrivacyCost]()  # many clients have equal charges
     found = ChargeDecision(groups={}, refused={})
     for person in persons:
         rows = db.execute(
@@ -147,7 +147,7 @@ def decide_charges(
         if before not in after:
             paid = count_after(decode_counts(before), name, claims, place.round_no)
             after[before] = encode_canonical(paid).decode()
-            costs[after[before]] = prices.cost(db, paid)
+            costs[after[before]] = claim_costs.compute(db, paid)
         now = after[before]
         life = costs[now].micro + sum(amount for run, _, amount in rows if run != place.run)
         why = find_exceeded_limit(limits, alone, costs[now], life)
@@ -161,13 +161,13 @@ def decide_charges(
 def charge(
     disk: LedgerFile,
     db: sqlite3.Connection,
-    prices: ClaimCosts,
+    claim_costs: ClaimCosts,
     place: ExchangeKey,
     found: ChargeDecision,
     claims: Claims,
 ) -> None:
-    """Write down who pays, and who was refused."""
-    name, began = prices.learn(claims), has_round_begun(db, place)
+    """Write the entry that charges clients and lists those refused."""
+    name, began = claim_costs.register(claims), has_round_begun(db, place)
     reasons: dict[str, list[bytes]] = {}
     for person, why in found.refused.items():
         reasons.setdefault(why, []).append(person)
@@ -184,7 +184,7 @@ def charge(
     refused = [{"why": why, "persons": b"".join(who).hex()} for why, who in reasons.items()]
     facts: dict[str, Any] = {
         "day": found.day,
-        "delta": prices.delta,
+        "delta": claim_costs.delta,
         "claims": name,
         "paid": paid,
         "refused": refused,
@@ -214,35 +214,37 @@ def charge(
 def repeat_decision(
     before: dict[str, Any], place: ExchangeKey, persons: list[bytes], name: str
 ) -> dict[bytes, str]:
-    """Return the refusals of an exchange that is asked for again; raise PolicyError if it is asked
-    at another price.
+    """Return the refusals of a repeated exchange; raise PolicyError if it is repeated with other
+    claims.
     """
     if before["claims"] != name:
-        raise PolicyError(f"{place}: was asked before at another price; it is answered once")
+        raise PolicyError(
+            f"{place}: was requested before with other privacy claims; each exchange gets one response"
+        )
     paid = {one for group in before["paid"] for one in split_pseudonyms(group["persons"])}
     refused = {
         one: group["why"]
         for group in before["refused"]
         for one in split_pseudonyms(group["persons"])
     }
-    late = "was not asked when this exchange was paid for; it is answered once"
+    late = "was not among the clients when this exchange was charged; each exchange is charged once"
     return {one: refused.get(one, late) for one in persons if one not in paid}
 
 
 def has_round_begun(db: sqlite3.Connection, place: ExchangeKey) -> bool:
-    """Return whether an exchange of this round counted as one."""
+    """Whether an exchange of this round already counted as a round."""
     query = "SELECT 1 FROM exchanges WHERE run = ? AND round_no = ? AND paid"
     return db.execute(query, (place.run, place.round_no)).fetchone() is not None
 
 
 def advance_day(db: sqlite3.Connection, today: str) -> str:
-    """Return today, or the latest day there was: a clock that goes back gives no new rounds."""
+    """Today, or the latest recorded day: setting the clock back gives no new rounds."""
     latest = db.execute("SELECT max(day) FROM days").fetchone()[0]
     return max(today, latest or "")
 
 
 def refuse_round(db: sqlite3.Connection, limits: Limits, place: ExchangeKey, day: str) -> str:
-    """Return why no further round may begin, in this run or on a day; nothing if it may."""
+    """Say why no further round may begin in this run or on a day; empty if it may."""
     if place.round_no > limits.max_rounds_per_run:
         return (
             f"limits.max_rounds_per_run = {limits.max_rounds_per_run:,}: this is round"
@@ -251,8 +253,7 @@ def refuse_round(db: sqlite3.Connection, limits: Limits, place: ExchangeKey, day
     counted = db.execute("SELECT rounds FROM days WHERE day = ?", (day,)).fetchone()
     if counted and counted[0] >= limits.max_rounds_per_day and not has_round_begun(db, place):
         return (
-            f"limits.max_rounds_per_day = {limits.max_rounds_per_day:,}: so many rounds were"
-            " answered on"
-            f" {day}"
+            f"limits.max_rounds_per_day = {limits.max_rounds_per_day:,}: this site already took part"
+            f" in {counted[0]:,} rounds on {day}"
         )
     return ""

@@ -1,10 +1,9 @@
-"""What left a site in the clear, over all runs: what it told of its rows, and which rows it handed
-over.
+"""What a site released in the clear over all runs: facts about its rows, and rows themselves.
 
-Rows of several releases can be laid side by side. Two rows that were alike in one release and not
-in the next are told apart, and so are rows of which one left and the other did not. So the ledger
-keeps for each row that ever left which other rows nobody can tell it from, and a release that would
-leave too few of them is refused.
+Several releases can be combined. Two rows that were equal in one release and differ in the next can
+be told apart, and so can rows of which only one was released. So the ledger keeps, for each row
+ever released, which other rows it cannot be told apart from. A release that would make such a group
+too small is refused.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from typing import Any, NamedTuple
 from tacit.errors import PolicyError
 from tacit.privacy.policy.policy import SharePolicy
 from tacit.privacy.site_ledger.chain import encode_canonical
-from tacit.privacy.site_ledger.disk import LedgerFile, check_bytes
+from tacit.privacy.site_ledger.ledger_file import LedgerFile, check_bytes
 
 
 class RowToRelease(NamedTuple):
-    """A row that would leave: its fingerprint, whose it is, its label, and the same bytes for all
-    rows alike in this release.
+    """A row to release: its fingerprint, its client, its label, and a key that equal rows of this
+    release share.
     """
 
     row: bytes
@@ -32,8 +31,8 @@ class RowToRelease(NamedTuple):
 
 
 class ReleasedRow(NamedTuple):
-    """A row that left: whose it is, its label, and the same number for all rows that no release
-    tells from it.
+    """A released row: its client, its label, and a number shared by all rows that no release tells
+    apart from it.
     """
 
     person: bytes
@@ -44,15 +43,15 @@ class ReleasedRow(NamedTuple):
 def record_cleartext(
     disk: LedgerFile, db: sqlite3.Connection, run: str, unit: str, told: dict[str, Any]
 ) -> None:
-    """Write down what a run is told and whom budgets belong to; raise PolicyError if they belonged
-    to others before.
+    """Record the facts that a run receives and whom budgets belong to; raise PolicyError if that
+    differs from earlier runs.
     """
     last = db.execute("SELECT entry FROM told ORDER BY entry DESC LIMIT 1").fetchone()
     before = disk.entry(int(last[0])).body["unit"] if last else unit
     if before != unit:
         raise PolicyError(
-            f"site.toml: {unit}: the budgets in this site's ledger are kept under {before}; put"
-            " that back, since under another client column the same people would get new budgets"
+            f"site.toml: {unit}: this site's ledger keeps its budgets under {before}; restore that"
+            " setting, since with another client column the same people would get new budgets"
         )
     same = db.execute(
         "SELECT entry FROM told WHERE run = ? ORDER BY entry DESC LIMIT 1", (run,)
@@ -71,15 +70,15 @@ def disclose(
     facts: dict[str, Any],
     share: SharePolicy,
 ) -> bool:
-    """Write down which rows leave; raise PolicyError if too few people would be alike in everything
-    that left by then.
+    """Record which rows are released; raise PolicyError if too few people would be alike in
+    everything released by then.
 
-    Return False if nothing leaves, or the same rows as this run's last entry says.
+    Returns False if nothing is released, or the same rows as in this run's last entry.
     """
     before, last = read_released(db), find_last_disclosure(disk, db)
     if (hash_released(before) != last["released"]) if last else before:
-        raise disk.damaged(
-            last["number"] if last else 1, "the rows that left are not as they were written"
+        raise disk.build_damage_error(
+            last["number"] if last else 1, "the released rows were changed"
         )
     if not leaving:
         return False
@@ -106,7 +105,7 @@ def disclose(
 
 
 def read_released(db: sqlite3.Connection) -> dict[bytes, ReleasedRow]:
-    """Return all rows that ever left, by their fingerprints."""
+    """Read all rows ever released, by fingerprint."""
     rows = db.execute("SELECT row, person, label, alike FROM released")
     return {
         check_bytes(row): ReleasedRow(check_bytes(person), check_bytes(label), int(alike))
@@ -115,7 +114,7 @@ def read_released(db: sqlite3.Connection) -> dict[bytes, ReleasedRow]:
 
 
 def hash_released(rows: dict[bytes, ReleasedRow]) -> str:
-    """Return the hash of rows that left, as the ledger knows them."""
+    """Hash the released rows as the ledger stores them."""
     content = [
         [row.hex(), one.person.hex(), one.label.hex(), one.alike]
         for row, one in sorted(rows.items())
@@ -124,7 +123,7 @@ def hash_released(rows: dict[bytes, ReleasedRow]) -> str:
 
 
 def find_last_disclosure(disk: LedgerFile, db: sqlite3.Connection) -> dict[str, Any] | None:
-    """Return the last entry that says which rows left; None if none ever did."""
+    """Find the last entry about released rows; None if there is none."""
     query = "SELECT number FROM entries WHERE instr(content, ?) ORDER BY number DESC"
     bodies = (
         disk.entry(int(number)).body
@@ -136,8 +135,8 @@ def find_last_disclosure(disk: LedgerFile, db: sqlite3.Connection) -> dict[str, 
 def _merge_releases(
     before: dict[bytes, ReleasedRow], leaving: Sequence[RowToRelease]
 ) -> dict[bytes, ReleasedRow]:
-    """Return all rows that will have left; rows have one number if they were alike, or missing, in
-    each release.
+    """Merge earlier and new releases. Rows share a number if they were equal, or absent, in each
+    release.
     """
     now = {one.row: one for one in leaving}
     whose = {row: (one.person, one.label) for rows in (now, before) for row, one in rows.items()}
@@ -169,20 +168,20 @@ def _find_refusals(after: dict[bytes, ReleasedRow], of_rows: int, share: SharePo
     few = [group for group in groups if _count_clients(group) < share.min_k]
     if few:
         found.append(
-            f"share.min_k = {share.min_k:,}: by all rows that left in any run,"
-            f" {sum(map(len, few)):,} rows could be told from all but those of"
+            f"share.min_k = {share.min_k:,}: with all rows released in any run,"
+            f" {sum(map(len, few)):,} rows would be in groups of as few as"
             f" {min(map(_count_clients, few)):,} clients"
         )
     plain = [group for group in groups if _count_labels(group) < share.min_l]
     if plain:
         found.append(
-            f"share.min_l = {share.min_l:,}: by all rows that left in any run,"
-            f" {sum(map(len, plain)):,} rows could be told from all but rows with"
+            f"share.min_l = {share.min_l:,}: with all rows released in any run,"
+            f" {sum(map(len, plain)):,} rows would be in groups with as few as"
             f" {min(map(_count_labels, plain)):,} different labels"
         )
     if share.max_share < 1 and len(after) > share.max_share * of_rows:
         found.append(
-            f"share.max_share = {share.max_share:g}: {len(after):,} of {of_rows:,} rows would have"
-            " left, over all runs"
+            f"share.max_share = {share.max_share:g}: {len(after):,} of {of_rows:,} rows would be"
+            " released over all runs"
         )
     return found

@@ -1,6 +1,4 @@
-"""What a client has paid, in whole millionths of epsilon, and whether its owner's limits leave room
-for more.
-"""
+"""Privacy loss of a client in integer millionths of epsilon, and the owner's limits on it."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from tacit.privacy.policy.policy import Limits
 
 Claims = tuple[Claim, ...]
 AnswerCounts = tuple[tuple[Claims, int], ...]
-"""What a client has answered in a run: claims that left together, and how often."""
+"""Responses of a client in a run: claims released together, and how often."""
 
 MILLION = 1_000_000
 _CLIENT = ("replace all rows of one client", "add or remove one client")
@@ -24,8 +22,8 @@ _CLIENT = ("replace all rows of one client", "add or remove one client")
 
 @dataclass(frozen=True)
 class PrivacyCost:
-    """Millionths of epsilon at a delta; `bare` says that something left for which no epsilon per
-    client exists.
+    """Millionths of epsilon at a delta. `bare` means that something was sent for which no epsilon
+    per client exists.
     """
 
     micro: int
@@ -34,8 +32,8 @@ class PrivacyCost:
 
 
 def to_micro(epsilon: float) -> int:
-    """Return an epsilon in millionths, rounded up; what floating point adds below a billionth is
-    not counted as one more.
+    """Convert an epsilon to millionths, rounded up; floating-point error below a billionth is
+    ignored.
 
     >>> to_micro(0.1), to_micro(0.1 + 0.2), to_micro(1.0000001)
     (100000, 300000, 1000001)
@@ -44,7 +42,7 @@ def to_micro(epsilon: float) -> int:
 
 
 def format_micro(amount: int) -> str:
-    """Return millionths of epsilon as a number.
+    """Format millionths of epsilon as a decimal number.
 
     >>> format_micro(2_500_000), format_micro(8_000_000), format_micro(1)
     ('2.5', '8', '0.000001')
@@ -55,13 +53,12 @@ def format_micro(amount: int) -> str:
 
 @lru_cache(maxsize=1024)
 def compute_cost(paid: AnswerCounts, delta: float) -> PrivacyCost:
-    """Return what answers of one run cost a client together; clients that paid alike are reckoned
-    once.
+    """Privacy loss of one client for the responses of one run. Cached, since many clients have
+    equal responses.
 
-    Raises BudgetError for a claim nobody has proved. Edge cases: claims that are about rows, and
-    claims under which everything is told, have no epsilon per client. Under two changes of data no
-    common one exists either; both are then added up all the same, each at its delta, so that a
-    budget runs out.
+    Raises BudgetError for an unproven claim. Claims about rows, and claims about data sent in the
+    clear, have no epsilon per client. Under two neighbouring relations no common epsilon exists
+    either; both are added up nevertheless, each at its delta, so that the budget is used up.
     """
     answered = [(claims, times) for claims, times in paid if times]
     counted = [(_keep_bounded(claims), times) for claims, times in answered]
@@ -89,8 +86,8 @@ def _keep_bounded(claims: Claims) -> Claims:
 def _sum_relation(
     relation: str, counted: Iterable[tuple[Claims, int]], delta: float
 ) -> PrivacyCost:
-    """Return what the claims under one change of data cost together, by whatever composition states
-    least.
+    """Privacy loss of the claims under one neighbouring relation, by the composition with the
+    smallest epsilon.
     """
     own = [
         (tuple(claim for claim in claims if claim.relation == relation), times)
@@ -111,27 +108,36 @@ def _sum_relation(
 
 
 def find_exceeded_limit(limits: Limits, answer: PrivacyCost, run: PrivacyCost, life: int) -> str:
-    """Return why a client cannot afford an answer, or nothing: what it costs alone, with the run so
-    far, and with all runs.
+    """Name the limit that a response would exceed, alone, with the run so far, or with all runs;
+    empty if none.
     """
     if run.bare and not limits.no_epsilon:
-        return "limits.no_epsilon = false: no epsilon per client exists for what is asked"
+        return "limits.no_epsilon = false: no epsilon per client exists for the requested response"
     asked = {
-        "max_epsilon_per_update": (answer.micro, "this answer costs a client {}"),
-        "max_epsilon_per_run": (run.micro, "with this answer the run costs this client {}"),
-        "max_epsilon_lifetime": (life, "with this answer all runs together cost this client {}"),
+        "max_epsilon_per_update": (
+            answer.micro,
+            "this response has a privacy loss of {} per client",
+        ),
+        "max_epsilon_per_run": (
+            run.micro,
+            "with this response the run's privacy loss for this client is {}",
+        ),
+        "max_epsilon_lifetime": (
+            life,
+            "with this response the privacy loss of all runs for this client is {}",
+        ),
     }
     for key, (amount, words) in asked.items():
         if amount > get_limit(limits, key):
             return f"{format_limit(limits, key)}: {words.format(format_micro(amount))}"
     if run.delta > limits.delta * (1 + 1e-9):
-        return f"limits.delta = {limits.delta:g} per run: with this answer it is {run.delta:.3g}"
+        return f"limits.delta = {limits.delta:g} per run: with this response it is {run.delta:.3g}"
     return ""
 
 
 def get_limit(limits: Limits, key: str) -> float:
-    """Return a limit on epsilon in millionths; what an owner does not limit per update is limited
-    per run.
+    """Limit on epsilon in millionths. Without a limit per update, only the limits per run and
+    lifetime apply.
     """
     limit = getattr(limits, key)
     return (
@@ -142,6 +148,6 @@ def get_limit(limits: Limits, key: str) -> float:
 
 
 def format_limit(limits: Limits, key: str) -> str:
-    """Return a limit on epsilon as an owner wrote it."""
+    """Format a limit on epsilon as it stands in the policy."""
     limit = getattr(limits, key)
     return f"limits.{key} is not set" if limit is None else f"limits.{key} = {limit:g} per client"

@@ -1,5 +1,5 @@
-"""A ledger from its first entry to its last: the chain, the claims it names, and every tally
-reckoned again.
+"""Verification of a ledger from its first entry to its last: the chain, its claims, and every tally
+recomputed.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from tacit.privacy.site_ledger.charging import (
     decode_counts,
     split_pseudonyms,
 )
-from tacit.privacy.site_ledger.disk import LedgerFile, check_bytes
+from tacit.privacy.site_ledger.ledger_file import LedgerFile, check_bytes
 from tacit.privacy.site_ledger.releases import hash_released, read_released
 
 _NOTHING = hashlib.sha256(b"[]").hexdigest()
-"""The hash of no claims."""
+"""Hash of an empty list of claims."""
 Tally = tuple[str, int, float, int]
-"""What a client paid in a run, as it is kept: for what, millionths of epsilon, at which delta, and
-whether part of it has none.
+"""Charges of a client in a run, as stored: counts by claim, millionths of epsilon, delta, and
+whether a part has no epsilon.
 """
 
 
 @dataclass
 class ReplayedTables:
-    """What the tables must hold, from the entries alone."""
+    """Contents that the tables must have, computed from the entries alone."""
 
-    prices: dict[float, ClaimCosts] = field(default_factory=dict)
+    claim_costs: dict[float, ClaimCosts] = field(default_factory=dict)
     tallies: dict[tuple[bytes, str], tuple[int, Tally]] = field(default_factory=dict)
     exchanges: dict[ExchangeKey, tuple[int, int | None, bytes | None, int]] = field(
         default_factory=dict
@@ -47,7 +47,7 @@ class ReplayedTables:
 
 
 def verify(disk: LedgerFile) -> None:
-    """Raise LedgerError, naming the first bad entry, unless the chain is whole and every table
+    """Raise LedgerError, naming the first bad entry, unless the chain is intact and every table
     follows from it.
     """
     with disk.reading() as db:
@@ -60,14 +60,14 @@ def verify(disk: LedgerFile) -> None:
             except (KeyError, TypeError, ValueError, BudgetError) as error:
                 wrong = f"it cannot be read ({error})"
             if wrong:
-                raise disk.damaged(number, wrong)
+                raise disk.build_damage_error(number, wrong)
         if whole != "ok":
-            raise disk.damaged(number, f"SQLite finds the file damaged ({whole})")
+            raise disk.build_damage_error(number, f"SQLite finds the file damaged ({whole})")
         _compare(disk, db, then)
 
 
 def _replay(db: sqlite3.Connection, then: ReplayedTables, number: int, body: dict[str, Any]) -> str:
-    """Take one entry into account; return what is wrong with it, or nothing."""
+    """Apply one entry; return what is wrong with it, or an empty string."""
     kind = body["kind"]
     if kind == "forgotten":
         then.forgotten[body["run"]] = number
@@ -80,14 +80,14 @@ def _replay(db: sqlite3.Connection, then: ReplayedTables, number: int, body: dic
     place = ExchangeKey(body["run"], body["round_no"], body["exchange"])
     if kind == "reserved":
         if place in then.exchanges:
-            return "it charges for what was paid for"
+            return "it charges an exchange twice"
         paid = body["claims"] != _NOTHING or body.get("round", False)
         then.exchanges[place] = (number, None, None, int(paid))
         if paid:
             then.rounds.setdefault((place.run, place.round_no), body["day"])
         return _replay_charges(db, then, number, place, body)
     if place not in then.exchanges or then.exchanges[place][1] is not None:
-        return "it stores an answer that was not reserved, or a second one"
+        return "it stores a response that was not reserved, or a second one"
     reserved, _, _, paid = then.exchanges[place]
     then.exchanges[place] = (reserved, number, bytes.fromhex(body["request"]), paid)
     then.answers[number] = (body["answer"], place.run)
@@ -101,19 +101,22 @@ def _replay_charges(
     place: ExchangeKey,
     body: dict[str, Any],
 ) -> str:
-    """Charge everybody an entry names, once more; return what does not come out as it is
-    written.
-    """
-    name, prices = body["claims"], then.prices.setdefault(body["delta"], ClaimCosts(body["delta"]))
+    """Recompute the charges of an entry; return what does not match, or an empty string."""
+    name, claim_costs = (
+        body["claims"],
+        then.claim_costs.setdefault(body["delta"], ClaimCosts(body["delta"])),
+    )
     row = db.execute("SELECT content FROM claims WHERE hash = ?", (name,)).fetchone()
     if row is None or hashlib.sha256(check_bytes(row[0])).hexdigest() != name:
-        return "the claims it charges for are not as they were written"
-    claims = prices.known[name] if name in prices.known else decode_claims(check_bytes(row[0]))
+        return "the claims it charges for were changed"
+    claims = (
+        claim_costs.known[name] if name in claim_costs.known else decode_claims(check_bytes(row[0]))
+    )
     for group in body["paid"]:
         paid = encode_canonical(group["paid"]).decode()
-        own = prices.cost(db, group["paid"])
+        own = claim_costs.compute(db, group["paid"])
         if (own.micro, own.delta, own.bare) != (group["micro"], group["delta"], group["bare"]):
-            return "what it charged is not what its claims cost"
+            return "its charge does not match the privacy loss of its claims"
         tally = (paid, own.micro, own.delta, int(own.bare))
         befores = dict[str, bool]()
         for person in split_pseudonyms(group["persons"]):
@@ -126,15 +129,13 @@ def _replay_charges(
                     == paid
                 )
             if not befores[before]:
-                return "what it says a client has paid does not follow from the entries before"
+                return "a client's charges do not follow from the entries before"
             then.tallies[person, place.run] = (number, tally)
     return ""
 
 
 def _compare(disk: LedgerFile, db: sqlite3.Connection, then: ReplayedTables) -> None:
-    """Raise LedgerError if a table does not hold what the entries say, naming the earliest entry it
-    is about.
-    """
+    """Raise LedgerError if a table does not match the entries, naming the earliest entry concerned."""
     bad: list[tuple[int, str]] = []
     kept = {
         (check_bytes(one[0]), one[1]): tuple(one[2:]) for one in db.execute("SELECT * FROM tallies")
@@ -146,7 +147,7 @@ def _compare(disk: LedgerFile, db: sqlite3.Connection, then: ReplayedTables) -> 
     ]
     found = {ExchangeKey(*one[:3]): tuple(one[3:]) for one in db.execute("SELECT * FROM exchanges")}
     bad += [
-        (row[0], "its exchange is not as it was")
+        (row[0], "its exchange was changed")
         for place, row in then.exchanges.items()
         if found.get(place) != row
     ]
@@ -156,7 +157,7 @@ def _compare(disk: LedgerFile, db: sqlite3.Connection, then: ReplayedTables) -> 
     }
     for number, (digest, run) in then.answers.items():
         if run not in then.forgotten and hashes.get(number) != digest:
-            bad.append((number, "the answer it stored is not as it was written"))
+            bad.append((number, "its stored response was changed"))
     days = dict(db.execute("SELECT day, rounds FROM days").fetchall())
     counted = dict[str, int]()
     for day in then.rounds.values():
@@ -164,13 +165,13 @@ def _compare(disk: LedgerFile, db: sqlite3.Connection, then: ReplayedTables) -> 
     forgotten = {one[0] for one in db.execute("SELECT run FROM forgotten")}
     told = dict(db.execute("SELECT entry, run FROM told").fetchall())
     bad += [
-        (number, "that it told is not in the tables")
+        (number, "the facts it sent are not in the tables")
         for number, run in then.told.items()
         if told.get(number) != run
     ]
     gone = read_released(db)
     if then.released and hash_released(gone) != then.released[1]:
-        bad.append((then.released[0], "the rows that left are not as they were written"))
+        bad.append((then.released[0], "the released rows were changed"))
     more = [
         len(kept) > len(then.tallies),
         len(found) > len(then.exchanges),
@@ -179,6 +180,6 @@ def _compare(disk: LedgerFile, db: sqlite3.Connection, then: ReplayedTables) -> 
     ]
     last = disk.receipt().counter
     if any(more) or days != counted or forgotten != set(then.forgotten):
-        bad.append((last, "tables hold what no entry says"))
+        bad.append((last, "tables contain rows that no entry explains"))
     if bad:
-        raise disk.damaged(*min(bad))
+        raise disk.build_damage_error(*min(bad))

@@ -1,5 +1,5 @@
-"""The file of a data owner's ledger: SQLite, one writer at a time, every change forced onto the
-disk before it counts.
+"""The SQLite file of a site's ledger: one writer at a time, and every change is forced to the disk
+before it counts.
 """
 
 from __future__ import annotations
@@ -57,55 +57,55 @@ MORE_TABLES = (
         " BLOB NOT NULL, alike INTEGER NOT NULL) WITHOUT ROWID"
     ),
 )
-"""Tables that ledgers from before lack: what was told, and which rows left (`releases.py`)."""
+"""Tables for facts sent in the clear and for released rows (`releases.py`); created if missing."""
 
 
 def check_bytes(value: Any) -> bytes:
-    """Return bytes that were kept; a value of another kind was not written by us."""
+    """Check that a stored value is bytes; we write no other type."""
     if not isinstance(value, bytes):
-        raise sqlite3.DatabaseError("a value is not of the kind that was written")
+        raise sqlite3.DatabaseError("a stored value has the wrong type")
     return value
 
 
 class LedgerFile:
-    """An open ledger file. Rows are read and written inside `writing` or `reading` only."""
+    """An open ledger file. Rows are read and written only inside `writing` or `reading`."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
         self._lock = threading.RLock()
-        with self.told():
-            self._private()
+        with self.translate_errors():
+            self._create_private()
             self._db = sqlite3.connect(
                 str(file), timeout=_PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
             )
-            self._begin()
+            self._open_tables()
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
 
     @contextmanager
-    def told(self) -> Iterator[None]:
-        """Turn what SQLite and the disk say into one sentence that names the file."""
+    def translate_errors(self) -> Iterator[None]:
+        """Convert errors of SQLite and of the disk into a LedgerError that names the file."""
         try:
             yield
         except OSError as error:
             raise LedgerError(
-                f"{self.file}: cannot be read or written ({error.strerror}); no answer is sent"
+                f"{self.file} cannot be read or written ({error.strerror}). No response is sent"
             ) from None
         except sqlite3.DatabaseError as error:
             full = "full" in str(error) or "disk I/O" in str(error)
-            what = "the disk is full or fails" if full else "is damaged, or no ledger"
+            what = "the disk is full or failing" if full else "the file is damaged or not a ledger"
             if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
-                what = f"was in use by others for {_PATIENCE_SECONDS:.0f} seconds"
-            raise LedgerError(f"{self.file}: {what} ({error}); no answer is sent") from None
+                what = f"another process used the file for {_PATIENCE_SECONDS:.0f} seconds"
+            raise LedgerError(f"{self.file}: {what} ({error}). No response is sent") from None
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Open a transaction that nobody else writes in; it is on the disk when this ends, or
-        undone if anything is raised.
+        """Open an exclusive write transaction; committed to the disk at the end, or rolled back if
+        anything is raised.
         """
-        with self._lock, self.told():
+        with self._lock, self.translate_errors():
             self._execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
@@ -117,8 +117,8 @@ class LedgerFile:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Open a view of the ledger at one moment."""
-        with self._lock, self.told():
+        """Open a consistent read transaction."""
+        with self._lock, self.translate_errors():
             self._execute("BEGIN")
             try:
                 yield self._db
@@ -127,7 +127,7 @@ class LedgerFile:
                     self._db.execute("ROLLBACK")
 
     def append(self, kind: str, facts: dict[str, Any]) -> int:
-        """Add an entry to the chain and return its number; call it while writing."""
+        """Append an entry to the chain, inside `writing`, and return its number."""
         before = self.receipt()
         content = encode_canonical({**facts, "kind": kind, "number": before.counter + 1})
         self._db.execute(
@@ -137,16 +137,14 @@ class LedgerFile:
         return before.counter + 1
 
     def receipt(self) -> Receipt:
-        """Return how many entries there are, and the hash of the last; call it while reading or
-        writing.
-        """
+        """Number of entries and hash of the last one; call inside `reading` or `writing`."""
         last = self._db.execute(
             "SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1"
         ).fetchone()
         return Receipt(int(last[0]), check_bytes(last[1])) if last else Receipt(0, START)
 
     def entry(self, number: int) -> LedgerEntry:
-        """Return one entry, its hash checked against the one before; raise LedgerError if it is
+        """Read one entry and check its hash against the one before; raise LedgerError if it is
         damaged or missing.
         """
         rows = self._db.execute(
@@ -157,27 +155,27 @@ class LedgerFile:
         found = {int(row[0]): (row[1], row[2]) for row in rows}
         before = START if number == 1 else found.get(number - 1, (b"", b""))[1]
         if number not in found:
-            raise self.damaged(number, "it is missing")
+            raise self.build_damage_error(number, "it is missing")
         content, digest = found[number]
         if (
             not isinstance(content, bytes)
             or not isinstance(before, bytes)
             or hash_entry(before, content) != digest
         ):
-            raise self.damaged(number, "its hash does not fit")
+            raise self.build_damage_error(number, "its hash does not match")
         try:
             return parse_entry(number, content, digest)
         except ValueError as error:
-            raise self.damaged(number, str(error)) from None
+            raise self.build_damage_error(number, str(error)) from None
 
-    def damaged(self, number: int, why: str) -> LedgerError:
-        """Return the refusal of a ledger that is damaged at an entry."""
+    def build_damage_error(self, number: int, why: str) -> LedgerError:
+        """Build the error for a ledger that is damaged at an entry."""
         return LedgerError(
-            f"{self.file}: the ledger is damaged at entry {number}: {why}; no answer is sent"
+            f"{self.file}: the ledger is damaged at entry {number}: {why}. No response is sent"
         )
 
-    def _private(self) -> None:
-        """Make the file if it is not there, and let nobody but its owner open it."""
+    def _create_private(self) -> None:
+        """Create the file if it is missing, readable by its owner only."""
         try:
             os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             sync_folder(self.file.parent)
@@ -185,7 +183,7 @@ class LedgerFile:
             if self.file.stat().st_mode & 0o077:
                 self.file.chmod(0o600)
 
-    def _begin(self) -> None:
+    def _open_tables(self) -> None:
         if self._execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             self._execute("PRAGMA journal_mode = WAL")
         for setting in ("synchronous = FULL", "cell_size_check = ON", "trusted_schema = OFF"):
@@ -199,20 +197,18 @@ class LedgerFile:
                 self.append("opened", {"version": VERSION})
             elif version != VERSION:
                 raise LedgerError(
-                    f"{self.file}: needs a ledger of version {VERSION}, got {version}; use the"
+                    f"{self.file}: ledger version must be {VERSION}, got {version}; use the version of"
                     " Tacit that wrote it"
                 )
             for statement in MORE_TABLES:
                 db.execute(statement)
             last = self.receipt().counter
             if not last:
-                raise self.damaged(1, "it is missing")
+                raise self.build_damage_error(1, "it is missing")
             self.entry(last)
 
     def _execute(self, statement: str) -> sqlite3.Cursor:
-        """Run a statement that takes a lock; who comes while another opens or closes the file is
-        patient too.
-        """
+        """Run a statement that takes a lock; wait while another process opens or closes the file."""
         until = time.monotonic() + _PATIENCE_SECONDS
         while True:
             try:

@@ -1,9 +1,9 @@
-"""The ledger of a site: who has paid how much, on the disk before anything leaves, and what was
-answered.
+"""Ledger of a site: the privacy loss of every client, on the disk before a response is sent, and
+the responses themselves.
 
-The order is policy, reserve, compute, randomise, store, send. Whoever stops in between has paid too
-much, never too little; asked again, the site charges nothing and sends the very bytes it stored. A
-client is known here by a pseudonym of 16 bytes that its site makes with a key of its own, never by
+The order is policy, reserve, compute, randomise, store, send. A crash in between can only
+over-charge. If a request is repeated, the site charges nothing and sends the stored bytes again.
+Clients are identified by a 16-byte pseudonym that their site computes with its own key, never by
 name.
 """
 
@@ -31,15 +31,15 @@ from tacit.privacy.site_ledger.charging import (
     refuse_round,
     repeat_decision,
 )
-from tacit.privacy.site_ledger.disk import LedgerFile, check_bytes
+from tacit.privacy.site_ledger.ledger_file import LedgerFile, check_bytes
 from tacit.privacy.site_ledger.releases import RowToRelease
 from tacit.privacy.site_ledger.spending import Claims, PrivacyCost
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClientSpending:
-    """What a client has paid: by run, and for life. Epsilons of runs add up, and so do their
-    deltas.
+    """Privacy loss of a client in each run and in all runs. Epsilons of runs add up, and so do
+    their deltas.
     """
 
     person: bytes
@@ -47,7 +47,7 @@ class ClientSpending:
 
     @property
     def life(self) -> PrivacyCost:
-        """What all runs cost together."""
+        """Privacy loss of all runs together."""
         each = self.runs.values()
         return PrivacyCost(
             sum(one.micro for one in each),
@@ -57,14 +57,14 @@ class ClientSpending:
 
 
 def get_utc_day() -> str:
-    """Return the date in Greenwich."""
+    """Today's date in UTC."""
     return datetime.now(UTC).date().isoformat()
 
 
 class SiteLedger:
-    """The ledger of one site. Several processes may have the same one open.
+    """The ledger of one site. Several processes may open the same one.
 
-    `delta` is that of totals per run; where the owner allows less, it is what the owner allows.
+    `delta` is that of totals per run, or the owner's limit if that is smaller.
     """
 
     def __init__(
@@ -76,9 +76,9 @@ class SiteLedger:
         today: Callable[[], str] = get_utc_day,
         on_close: Callable[[Receipt], None] = lambda receipt: None,
     ) -> None:
-        """`on_close` gets the last receipt once the file is closed."""
+        """`on_close` receives the last receipt once the file is closed."""
         self.limits, self._today, self._on_close = limits, today, on_close
-        self._prices = ClaimCosts(min(delta, limits.delta))
+        self._claim_costs = ClaimCosts(min(delta, limits.delta))
         self._disk = LedgerFile(file)
 
     def close(self) -> None:
@@ -101,20 +101,24 @@ class SiteLedger:
         *,
         is_round: bool = False,
     ) -> dict[bytes, str]:
-        """Return who cannot pay for an answer, and why; all others have paid, on the disk.
+        """Charge clients for a response, on the disk; return those that cannot be charged, with the
+        reason.
 
-        Guarantees: asked again for the same run, round and exchange it charges nothing and returns
-        the same; who was not asked the first time is refused. Where nobody can pay nothing is
-        written. Raises PolicyError if the same is asked with other claims. Edge cases: claims about
-        a sample are paid for every round so far. An exchange without claims costs nothing and is no
-        round, unless `is_round` says so, as for exact counts.
+        A repeated call for the same run, round and exchange charges nothing and returns the same;
+        clients that were not in the first call are refused. If nobody can be charged, nothing is
+        written. Raises PolicyError if the exchange is repeated with other claims. Claims under
+        subsampling are charged for every round so far. An exchange without claims has no privacy
+        loss and does not count as a round, unless `is_round` says so, as for exact counts.
         """
         place, asked = ExchangeKey(run, round_no, exchange), check_pseudonyms(persons, round_no)
         with self._disk.writing() as db:
             before = self._row(db, place)
             if before is not None:
                 return repeat_decision(
-                    self._disk.entry(int(before[0])).body, place, asked, self._prices.learn(claims)
+                    self._disk.entry(int(before[0])).body,
+                    place,
+                    asked,
+                    self._claim_costs.register(claims),
                 )
             day = advance_day(db, self._today())
             counted = is_round or bool(claims)
@@ -122,14 +126,14 @@ class SiteLedger:
             if why:
                 return dict.fromkeys(asked, why)
             try:
-                found = decide_charges(db, self._prices, self.limits, place, asked, claims)
+                found = decide_charges(db, self._claim_costs, self.limits, place, asked, claims)
             except BudgetError as error:
                 return dict.fromkeys(asked, str(error))
             if found.groups:
                 charge(
                     self._disk,
                     db,
-                    self._prices,
+                    self._claim_costs,
                     place,
                     replace(found, day=day, is_round=counted),
                     claims,
@@ -139,18 +143,18 @@ class SiteLedger:
     def store(
         self, run: str, round_no: int, exchange: str, request_hash: bytes, answer: bytes
     ) -> None:
-        """Keep an answer, on the disk, before it is sent; raise PolicyError if nothing was reserved
-        or another answer is kept.
+        """Store a response, on the disk, before it is sent; raise PolicyError if nothing was
+        reserved or a different response is stored.
         """
         place = ExchangeKey(run, round_no, exchange)
         with self._disk.writing() as db:
             row = self._row(db, place)
             if row is None:
-                raise PolicyError(f"{place}: nothing was reserved for it, so nothing may leave")
+                raise PolicyError(f"{place}: no budget was reserved, so no response may be sent")
             if row[1] is not None:
                 if (check_bytes(row[2]), self._content(db, int(row[1]))) == (request_hash, answer):
                     return
-                raise PolicyError(f"{place}: was answered already; send the answer that is stored")
+                raise PolicyError(f"{place}: another response is stored already; send that one")
             digest = hashlib.sha256(answer).hexdigest()
             facts = {
                 **place._asdict(),
@@ -166,11 +170,13 @@ class SiteLedger:
             )
             db.execute(change, (number, request_hash, *place))
 
-    def answer(self, run: str, round_no: int, exchange: str, request_hash: bytes) -> bytes | None:
-        """Return the answer that is stored, to be sent again; None if there is none.
+    def find_response(
+        self, run: str, round_no: int, exchange: str, request_hash: bytes
+    ) -> bytes | None:
+        """Find the stored response, to send it again; None if there is none.
 
-        Raises PolicyError if another question was answered in its place, or the run's answers were
-        forgotten.
+        Raises PolicyError if the stored response is to a different request, or the run's responses
+        were dropped.
         """
         place = ExchangeKey(run, round_no, exchange)
         with self._disk.reading() as db:
@@ -179,13 +185,14 @@ class SiteLedger:
                 return None
             if check_bytes(row[2]) != request_hash:
                 raise PolicyError(
-                    f"{place}: was asked before with another question; it is answered once"
+                    f"{place}: a different request was received before; each exchange gets one"
+                    " response"
                 )
             return self._content(db, int(row[1]))
 
-    def forget(self, run: str) -> None:
-        """Drop the answers of a run that has ended. What it cost stays charged, and the run is
-        never answered again.
+    def drop_responses(self, run: str) -> None:
+        """Drop the stored responses of a run that has ended. Its charges stay, and the run never
+        gets another response.
         """
         with self._disk.writing() as db:
             if db.execute("SELECT 1 FROM forgotten WHERE run = ?", (run,)).fetchone():
@@ -198,9 +205,11 @@ class SiteLedger:
             db.execute("INSERT INTO forgotten VALUES (?)", (run,))
 
     def record_cleartext(self, run: str, unit: str, told: dict[str, Any]) -> None:
-        """Write down, on the disk, what a run is told of the rows, before it is told.
+        """Record, on the disk, the facts about the rows that a run receives in the clear, before
+        they are sent.
 
-        `unit` says whom budgets belong to; raises PolicyError if they belonged to others before.
+        `unit` says whom budgets belong to; raises PolicyError if it differs from that of earlier
+        runs.
         """
         with self._disk.writing() as db:
             releases.record_cleartext(self._disk, db, run, unit, told)
@@ -212,41 +221,41 @@ class SiteLedger:
         facts: dict[str, Any],
         share: SharePolicy,
     ) -> bool:
-        """Write down, on the disk, which rows leave, before they do; raise PolicyError if too few
-        of them would be alike.
+        """Record, on the disk, which rows are released, before they are; raise PolicyError if
+        groups of equal rows would be too small.
 
-        `facts` names the run. All releases of all runs count together. Return whether it was not
-        written down before.
+        `facts` names the run. The releases of all runs count together. Returns whether a new entry
+        was written.
         """
         with self._disk.writing() as db:
             return releases.disclose(self._disk, db, leaving, of_rows, facts, share)
 
-    def note_loss(self, known: Receipt | None, left: int, runs: Sequence[str]) -> None:
-        """Write down, on the disk, that the owner goes on without entries that are lost.
+    def record_loss(self, known: Receipt | None, left: int, runs: Sequence[str]) -> None:
+        """Record, on the disk, that the owner continues without entries that were lost.
 
-        `known` is the last receipt of the ledger that was, if there is one, `left` how many entries
-        were still there, `runs` those that were open.
+        `known` is the last receipt of the lost ledger, if any; `left` is the number of entries that
+        remain, `runs` are those that were open.
         """
         facts = {"entries_left": left, "runs_ended": list(runs), "day": self._today()}
         had = {"entries_before": known.counter, "head_before": known.head.hex()} if known else {}
         with self._disk.writing():
             self._disk.append("loss accepted", {**facts, **had})
 
-    def said(self, kind: Literal["told", "disclosed", "loss accepted"]) -> list[dict[str, Any]]:
-        """Return what was told of the rows, or which rows were handed over, the first entry
-        first.
-        """
+    def list_entries(
+        self, kind: Literal["told", "disclosed", "loss accepted"]
+    ) -> list[dict[str, Any]]:
+        """Bodies of all entries of one kind, oldest first."""
         return [entry.body for entry in self.entries() if entry.kind == kind]
 
     def entries(self) -> Iterator[LedgerEntry]:
-        """Yield every entry, the first one first, each checked against the one before."""
+        """Yield every entry, oldest first, each checked against the one before."""
         for number in range(1, self.receipt().counter + 1):
             with self._disk.reading():
                 entry = self._disk.entry(number)
             yield entry
 
     def totals(self) -> list[ClientSpending]:
-        """Return what each client has paid."""
+        """Privacy loss of each client."""
         found: dict[bytes, dict[str, PrivacyCost]] = {}
         with self._disk.reading() as db:
             for person, run, amount, delta, bare in db.execute(
@@ -258,44 +267,44 @@ class SiteLedger:
         return [ClientSpending(person=person, runs=runs) for person, runs in found.items()]
 
     def receipt(self) -> Receipt:
-        """Return how far the ledger has come, for others to keep."""
+        """Number of entries and hash of the last one, for others to keep."""
         with self._disk.reading():
             return self._disk.receipt()
 
     def check_receipt(self, counter: int, head: bytes) -> None:
-        """Raise LedgerError if this is an older copy of the ledger that gave out a receipt, or
-        another ledger.
+        """Raise LedgerError if this is an older copy of the ledger that issued a receipt, or a
+        different ledger.
         """
         with self._disk.reading():
             now = self._disk.receipt().counter
             if now < counter:
                 raise LedgerError(
                     f"{self._disk.file}: the ledger is older than its last receipt: it has {now:,}"
-                    f" entries, the receipt says {counter:,}; put the newer file back; no answer is"
+                    f" entries, the receipt says {counter:,}; restore the newer file. No response is"
                     " sent"
                 )
             if counter and self._disk.entry(counter).hash != head:
                 raise LedgerError(
-                    f"{self._disk.file}: entry {counter} is not the one its receipt says: another"
-                    " ledger; no answer is sent"
+                    f"{self._disk.file}: entry {counter} does not match its receipt, so this is a"
+                    " different ledger; restore the right file. No response is sent"
                 )
 
     def verify(self) -> None:
-        """Raise LedgerError, naming the first bad entry, unless everything is as it was written and
-        every tally follows from it.
+        """Raise LedgerError, naming the first bad entry, unless the file is unchanged and every
+        tally follows from its entries.
         """
         from tacit.privacy.site_ledger.verify import verify
 
         verify(self._disk)
 
     def _row(self, db: sqlite3.Connection, place: ExchangeKey) -> Any:
-        """Return the entries that reserved and stored an exchange, and the hash of its request;
-        None if it is new.
+        """Read the entries that reserved and stored an exchange, and the hash of its request; None
+        if it is new.
         """
         if db.execute("SELECT 1 FROM forgotten WHERE run = ?", (place.run,)).fetchone():
             raise PolicyError(
-                f"run {place.run!r}: has ended here and its answers are dropped; it is not answered"
-                " again"
+                f"run {place.run!r} has ended here and its responses were dropped, so it gets no more"
+                " responses"
             )
         query = (
             "SELECT reserved, stored, request FROM exchanges WHERE run = ? AND round_no = ? AND"
@@ -307,5 +316,5 @@ class SiteLedger:
         row = db.execute("SELECT content FROM answers WHERE entry = ?", (number,)).fetchone()
         content = check_bytes(row[0]) if row else b""
         if hashlib.sha256(content).hexdigest() != self._disk.entry(number).body["answer"]:
-            raise self._disk.damaged(number, "the answer it stored is not as it was written")
+            raise self._disk.build_damage_error(number, "its stored response was changed")
         return content

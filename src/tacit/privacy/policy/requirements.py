@@ -1,5 +1,5 @@
-"""What a plan asks of a data owner, as plain facts, and every way in which that goes beyond a
-policy. No data is needed.
+"""What a plan requires of a data owner, and every way in which it violates a policy. No data is
+needed.
 """
 
 from __future__ import annotations
@@ -13,24 +13,25 @@ from tacit.privacy.policy.user_code import refuse_user_code
 from tacit.privacy.site_ledger.spending import format_limit, format_micro, get_limit, to_micro
 from tacit.runs.record import DisclosedRows
 
-NO_POLICY = "there is no policy, so nothing is allowed; `tacit policy init` writes one"
+NO_POLICY = "there is no policy, so nothing is allowed; write one with `tacit policy init`"
 INPUT_ROLES = ("label", "text", "numeric", "categorical", "image")
-"""What columns are to a model."""
+"""Roles of columns that a model reads."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Requirements:
-    """What is asked, as far as it is known when it is asked; what has no default must be known.
+    """What a plan requires, as far as it is known before data is read. Fields without a default are
+    always known.
 
-    `columns` are those a plan reads, by their role; None where a plan leaves them to the data.
-    `epsilon_per_update` and `epsilon_per_run` are per client at `delta` and cover every answer that
-    has an epsilon; None means that it is not known before data. `unbounded` says that something
-    also leaves for which no epsilon per client exists. `measures` is how often a model is measured
-    on held-out rows, and `epsilon_with_measures` what a run costs if these are answered with noise;
-    `test_share` is the share of rows that are held out. `parameters` and `local_steps` are lower
-    bounds until rows are read. `k` is that of rows that would leave, None if none would; `released`
-    are the columns of these rows, `key` those in which rows alike are counted, and `generalise`
-    says by column how coarse they leave.
+    `columns` are those a plan reads, by role; None where the plan leaves them to the data.
+    `epsilon_per_update` and `epsilon_per_run` are per client at `delta` and cover every response
+    that has an epsilon; None means not known before data is read. `unbounded` says that something
+    is also sent for which no epsilon per client exists. `measures` is how often a model is
+    evaluated on held-out rows, and `epsilon_with_measures` the epsilon of a run with noisy counts;
+    `test_share` is the share of rows held out. `parameters` and `local_steps` are lower bounds
+    until rows are read. `k` is that of released rows, None if none are released; `released` are the
+    columns of these rows, `key` those in which equal rows are counted, and `generalise` the
+    generalisation rule of each column.
     """
 
     plan_hash: str
@@ -65,12 +66,12 @@ class Requirements:
 
 
 def find_refusals(policy: Policy | None, asked: Requirements) -> list[str]:
-    """Return a sentence for each way in which what is asked goes beyond a policy; none if all of it
-    is allowed.
+    """List each way in which requirements violate a policy, one sentence each; empty if all is
+    allowed.
     """
     if policy is None:
         return [NO_POLICY]
-    looks = (
+    checks = (
         _refuse_plan_hash,
         _refuse_parts,
         _refuse_columns,
@@ -79,7 +80,7 @@ def find_refusals(policy: Policy | None, asked: Requirements) -> list[str]:
         _refuse_measures,
         _refuse_disclosure,
     )
-    return [sentence for look in looks for sentence in look(policy, asked)]
+    return [sentence for check in checks for sentence in check(policy, asked)]
 
 
 def _refuse_plan_hash(policy: Policy, asked: Requirements) -> list[str]:
@@ -87,22 +88,22 @@ def _refuse_plan_hash(policy: Policy, asked: Requirements) -> list[str]:
     if hashes is None or asked.plan_hash in hashes:
         return []
     return [
-        f"plans.hashes: the plan {asked.plan_hash or 'without a hash'} is not among the"
-        f" {len(hashes)} that may run here"
+        f"plans.hashes: the plan {asked.plan_hash or 'without a hash'} is not among"
+        " those that may run here"
     ]
 
 
 def _refuse_parts(policy: Policy, asked: Requirements) -> list[str]:
-    """Return what a plan is made of that is in no list."""
+    """Name parts of a plan that are in no list of the policy."""
     allow = policy.allow
     wanted: dict[str, tuple[Iterable[str], tuple[str, ...], str]] = {
         "models": ((asked.model,), allow.models, "the plan trains {}"),
-        "codecs": ((asked.codec,), allow.codecs, "the plan sends updates by {}"),
+        "codecs": ((asked.codec,), allow.codecs, "the plan sends updates with codec {}"),
         "files": (asked.files, allow.files, "the plan reads {} on this machine"),
         "disclosures": (
             asked.disclosures,
             allow.disclosures,
-            "the plan wants {} told in the clear",
+            "the plan needs {} in the clear",
         ),
         "baselines": (asked.baselines, allow.baselines, "the plan runs {}, which protects nothing"),
     }
@@ -115,13 +116,13 @@ def _refuse_parts(policy: Policy, asked: Requirements) -> list[str]:
 
 
 def _refuse_columns(policy: Policy, asked: Requirements) -> list[str]:
-    """Return which columns a plan uses as what they may not be."""
+    """Name columns that a plan uses in a role that is not allowed."""
     roles = {one.name: getattr(policy.columns, one.name) for one in fields(policy.columns)}
     if asked.columns is None:
         closed = [role for role in INPUT_ROLES if ANY not in roles[role]][:1]
         return [
-            f"columns.{role} = {list(roles[role])}: the plan names no columns and would read what"
-            " it finds"
+            f"columns.{role} = {list(roles[role])}: the plan names no columns and would choose"
+            " them from the data"
             for role in closed
         ]
     anywhere = tuple(name for allowed in roles.values() for name in allowed)
@@ -129,10 +130,7 @@ def _refuse_columns(policy: Policy, asked: Requirements) -> list[str]:
         (
             f"columns.{role} = {list(roles[role])}: the plan uses the column {name!r} as {role}"
             if role in roles
-            else (
-                f"columns: the plan divides rows by the column {name!r}, which may be used for"
-                " nothing"
-            )
+            else (f"columns: the plan divides rows by the column {name!r}, which is in no list")
         )
         for role, names in asked.columns.items()
         for name in names
@@ -142,14 +140,14 @@ def _refuse_columns(policy: Policy, asked: Requirements) -> list[str]:
 
 def _refuse_switches(policy: Policy, asked: Requirements) -> list[str]:
     wanted = {
-        "votes": (asked.votes, "clients would vote on each other"),
+        "votes": (asked.votes, "the plan has clients vote on each other's updates"),
         "trust_server": (
             asked.trusts_server,
-            "the plan's promise rests on the server, and there is no [secure_aggregation]",
+            "the plan's guarantee relies on trusting the server, and there is no [secure_aggregation]",
         ),
         "simulation_noise": (
             asked.simulation_noise,
-            "noise would come from a seed that others know",
+            "the noise would come from a seed that others know",
         ),
     }
     return [
@@ -166,8 +164,8 @@ def _refuse_limits(policy: Policy, asked: Requirements) -> list[str]:
     limits, found = policy.limits, list[str]()
     if (asked.unbounded or asked.epsilon_per_run is None) and not limits.no_epsilon:
         found.append(
-            "limits.no_epsilon = false: the plan states no epsilon per client and run, or none that"
-            " is known before data"
+            "limits.no_epsilon = false: the plan has no epsilon per client and run, or none that is"
+            " known before data is read"
         )
     for key, epsilon, words in (
         (
@@ -176,7 +174,7 @@ def _refuse_limits(policy: Policy, asked: Requirements) -> list[str]:
             "the plan asks for {} per client and update",
         ),
         ("max_epsilon_per_run", asked.epsilon_per_run, "the plan asks for {} per client and run"),
-        ("max_epsilon_lifetime", asked.epsilon_per_run, "the plan alone asks for {} per client"),
+        ("max_epsilon_lifetime", asked.epsilon_per_run, "this plan alone asks for {} per client"),
     ):
         if epsilon is not None and to_micro(epsilon) > get_limit(limits, key):
             found.append(
@@ -192,20 +190,19 @@ def _refuse_limits(policy: Policy, asked: Requirements) -> list[str]:
         )
     if asked.cohort is not None and asked.cohort < limits.min_cohort:
         found.append(
-            f"limits.min_cohort = {limits.min_cohort:,}: the plan asks {asked.cohort:,} clients"
-            " in a round"
+            f"limits.min_cohort = {limits.min_cohort:,}: the plan has a cohort of"
+            f" {asked.cohort:,} clients"
         )
     if asked.min_summed is not None and asked.min_summed < limits.min_cohort:
         found.append(
-            f"limits.min_cohort = {limits.min_cohort:,}: helpers of the plan's"
-            " [secure_aggregation] add"
-            f" up {asked.min_summed:,} clients; ask for a plan with a larger"
+            f"limits.min_cohort = {limits.min_cohort:,}: the plan's secure aggregation adds up as few"
+            f" as {asked.min_summed:,} clients; ask for a plan with a larger"
             " secure_aggregation.min_clients"
         )
     if asked.message_bytes is not None and asked.message_bytes > limits.max_message_bytes:
         found.append(
-            f"limits.max_message_bytes = {limits.max_message_bytes:,}: a message has"
-            f" {asked.message_bytes:,}"
+            f"limits.max_message_bytes = {limits.max_message_bytes:,}: a message of this"
+            f" plan has {asked.message_bytes:,}"
         )
     if asked.parameters is not None and asked.parameters > limits.max_parameters:
         found.append(
@@ -221,11 +218,11 @@ def _refuse_limits(policy: Policy, asked: Requirements) -> list[str]:
 
 
 def find_measures_too_costly(policy: Policy, asked: Requirements) -> str:
-    """Return why noisy counts are not sent in a run, naming the limit they exceed; nothing if the
-    limits have room for them.
+    """Say why noisy counts are not sent in a run, naming the limit they would exceed; empty if they
+    are sent.
 
-    A plan is not refused for its measures: they are left out, so that they take no budget from its
-    training.
+    A plan is not refused for its evaluation: the counts are left out, so that they use no budget of
+    the training.
     """
     epsilon, limits = asked.epsilon_with_measures, policy.limits
     if policy.measures.counts != "noisy" or not asked.measures or epsilon is None:
@@ -233,9 +230,8 @@ def find_measures_too_costly(policy: Policy, asked: Requirements) -> str:
     for key in ("max_epsilon_per_run", "max_epsilon_lifetime"):
         if to_micro(epsilon) > get_limit(limits, key):
             return (
-                f"{format_limit(limits, key)}: with noisy counts the run costs"
-                f" {format_micro(to_micro(epsilon))}, so"
-                " no counts are sent"
+                f"{format_limit(limits, key)}: with noisy counts the run's epsilon"
+                f" would be {format_micro(to_micro(epsilon))}, so no counts are sent"
             )
     return ""
 
@@ -249,8 +245,8 @@ def _refuse_measures(policy: Policy, asked: Requirements) -> list[str]:
         )
     if asked.measures and policy.measures.counts == "exact" and "measures" not in disclosed:
         found.append(
-            f'allow.disclosures = {list(disclosed)}: measures.counts = "exact" sends counts'
-            ' in the clear; add "measures", or use noise'
+            f'allow.disclosures = {list(disclosed)}: measures.counts = "exact" sends counts in the'
+            ' clear; add "measures" to allow.disclosures, or set measures.counts = "noisy"'
         )
     return found
 
@@ -260,8 +256,8 @@ def _refuse_disclosure(policy: Policy, asked: Requirements) -> list[str]:
         return []
     if policy.share is None:
         return [
-            "share: the policy has no [share] table, so no row may leave; the plan would hand over"
-            " rows ([data.share])"
+            "share: the policy has no [share] table, so no row may be released; the plan would"
+            " release rows ([data.share])"
         ]
     found = []
     if asked.k < policy.share.min_k:
@@ -274,11 +270,11 @@ def _refuse_disclosure(policy: Policy, asked: Requirements) -> list[str]:
 
 
 def _describe_rule(rule: str) -> str:
-    return repr(rule) if rule else "as it is"
+    return f"as {rule!r}" if rule else "without generalisation"
 
 
 def _refuse_generalisation(share: SharePolicy, asked: Requirements) -> list[str]:
-    """Return which columns would leave by another rule than the owner's."""
+    """Name columns that would be released with a rule other than the owner's."""
     found = []
     for name in asked.released:
         rule, known = (
@@ -288,44 +284,46 @@ def _refuse_generalisation(share: SharePolicy, asked: Requirements) -> list[str]
         if rule not in known and ANY not in known:
             owners, plans = " or ".join(map(_describe_rule, known)), _describe_rule(rule)
             found.append(
-                f"share.generalise: the column {name!r} leaves {owners}, and the plan would hand it"
-                f" over {plans}; how coarse rows leave is their owner's to say, since refusals of"
-                " rules that a server tries out would tell values"
+                f"share.generalise: the policy releases the column {name!r} {owners}, and the plan"
+                f" would release it {plans}; the owner sets the rule, since refusals of rules that a"
+                " server tries out would reveal values"
             )
     return found
 
 
 def _refuse_released_columns(share: SharePolicy, columns: Iterable[str]) -> list[str]:
     return [
-        f"share.columns = {list(share.columns)}: the plan would hand over the column {name!r}"
+        f"share.columns = {list(share.columns)}: the plan would release the column {name!r}"
         for name in columns
         if not {name, ANY} & set(share.columns)
     ]
 
 
 def refuse_rows(policy: Policy, shared: DisclosedRows) -> list[str]:
-    """Return a sentence for each way in which rows that would leave go beyond the policy.
+    """List each way in which rows to be released violate the policy, one sentence each.
 
-    Classes are judged by the rows that would really leave, not by the k a plan asks for: noise and
-    counts that include rows of others can let smaller classes through. What left before is the
-    ledger's to know (`SiteLedger.disclose`).
+    Groups are judged by the rows that would actually be released, not by the plan's k: noise, and
+    counts that include rows of others, can let smaller groups through. Earlier releases are checked
+    by the ledger (`SiteLedger.disclose`).
     """
     limits, found = policy.share, list[str]()
     if not shared.rows:
         return []
     if limits is None:
-        return ["share: the policy has no [share] table, so no row may leave"]
+        return ["share: the policy has no [share] table, so no row may be released"]
     if shared.smallest_class < limits.min_k:
         found.append(
-            f"share.min_k = {limits.min_k:,}: the smallest class that would leave has"
-            f" {shared.smallest_class:,} rows"
+            f"share.min_k = {limits.min_k:,}: the smallest group that would be"
+            f" released has {shared.smallest_class:,} rows"
         )
     if limits.min_l > 1 and shared.single_label_share:
         found.append(
             f"share.min_l = {limits.min_l:,}: {shared.single_label_share:.4f} of these rows are in"
-            " classes of one label"
+            " groups with a single label"
         )
     share = shared.rows / shared.of_rows
     if share > limits.max_share:
-        found.append(f"share.max_share = {limits.max_share:g}: {share:.4f} of the rows would leave")
+        found.append(
+            f"share.max_share = {limits.max_share:g}: {share:.4f} of the rows would be released"
+        )
     return found + _refuse_released_columns(limits, shared.columns)

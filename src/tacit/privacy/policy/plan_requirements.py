@@ -1,4 +1,4 @@
-"""From a plan and the claims of its exchanges to what it asks of a data owner."""
+"""Derive what a plan requires of a data owner from the plan and the claims of its exchanges."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict
 from tacit.plan import Columns, Encoder, HashComb, OneBit, Plan, Skellam
 from tacit.plan.tables.share import SUPPRESS
 from tacit.privacy.ledger.account import is_subsampled
-from tacit.privacy.policy.asked import Requirements
+from tacit.privacy.policy.requirements import Requirements
 from tacit.privacy.policy.user_code import find_user_code
 from tacit.privacy.site_ledger.spending import MILLION, Claims, PrivacyCost, compute_cost
 
@@ -26,21 +26,21 @@ def derive_requirements(
     message_bytes: int | None = None,
     measured: tuple[Claims, int] = ((), 0),
 ) -> Requirements:
-    """Return what a plan asks, from itself and from what a client pays in a round, one tuple of
-    claims per exchange.
+    """Derive requirements from a plan and from a client's claims in a round, one tuple per
+    exchange.
 
-    `columns` are the roles the data really has; without them the plan's own count. None as claims:
-    what a client pays is not known, as where it grows with a model whose size is left to the data;
-    then the promise is taken to rest on the server. `measured` are the claims of one measure and
-    how many there are. What a plan cannot know, such as noise from a seed, whoever carries it out
-    adds with `dataclasses.replace`.
+    `columns` are the roles in the data; without them the plan's own are used. `claims` is None
+    where a client's privacy loss is not known yet, for example because it grows with a model whose
+    size depends on the data; the guarantee is then assumed to rest on the server. `measured` are
+    the claims of one evaluation and the number of evaluations. What a plan cannot know, such as
+    noise from a seed, the caller adds with `dataclasses.replace`.
     """
     roles = columns or plan.data.columns
-    whole = None if claims is None else _compute_cost(plan, claims, _count_answers(plan))
+    whole = None if claims is None else _compute_cost(plan, claims, _count_responses(plan))
     together = (
         None
         if claims is None or not measured[0]
-        else _compute_cost(plan, claims, _count_answers(plan), measured)
+        else _compute_cost(plan, claims, _count_responses(plan), measured)
     )
     return Requirements(
         plan_hash=plan_hash,
@@ -85,8 +85,8 @@ def _rests_on_server(claims: Claims) -> bool:
 
 
 def _find_min_summed(plan: Plan) -> int | None:
-    """The smallest set that helpers add up; None without helpers, and where it depends on how many
-    clients there are.
+    """Smallest set that helpers add up; None without helpers, and where it depends on the number of
+    clients.
     """
     if plan.secure_aggregation is None or (
         isinstance(plan.codec, OneBit | Skellam) and plan.filter is None
@@ -96,9 +96,9 @@ def _find_min_summed(plan: Plan) -> int | None:
 
 
 def _list_columns(plan: Plan, roles: Columns) -> dict[str, tuple[str, ...]] | None:
-    """Return the columns a plan reads, by role; None if the plan leaves them to the data.
+    """Columns a plan reads, by role; None if the plan leaves them to the data.
 
-    The client column and the quasi-identifiers are judged by themselves.
+    The client column and the quasi-identifiers are checked separately.
     """
     found = {
         role: names if isinstance(names, tuple) else (names,)
@@ -112,7 +112,7 @@ def _list_columns(plan: Plan, roles: Columns) -> dict[str, tuple[str, ...]] | No
 
 
 def _list_released_columns(plan: Plan, roles: Columns) -> tuple[str, ...]:
-    """Return the columns of rows that would leave, the label among them; none if no row would."""
+    """Columns of released rows, including the label; empty if no row is released."""
     share = plan.data.share
     if share is None:
         return ()
@@ -122,7 +122,7 @@ def _list_released_columns(plan: Plan, roles: Columns) -> tuple[str, ...]:
 
 
 def _list_key_columns(plan: Plan, roles: Columns) -> tuple[str, ...]:
-    """Return the columns in which rows that leave are alike."""
+    """Columns in which equal released rows are counted."""
     share = plan.data.share
     if share is None:
         return ()
@@ -130,15 +130,15 @@ def _list_key_columns(plan: Plan, roles: Columns) -> tuple[str, ...]:
     return tuple(name for name in counted if name != roles.label)
 
 
-def _count_answers(plan: Plan) -> int:
+def _count_responses(plan: Plan) -> int:
     return min(plan.server.rounds, plan.ledger.participations or plan.server.rounds)
 
 
 def _compute_cost(
     plan: Plan, claims: Sequence[Claims], answers: int, measured: tuple[Claims, int] = ((), 0)
 ) -> PrivacyCost:
-    """Privacy loss of `answers` answers to each exchange at the plan's delta, by the function that
-    charges a site's ledger.
+    """Privacy loss of `answers` responses to each exchange at the plan's delta, by the function
+    that charges a site's ledger.
     """
     each = tuple(
         (one, plan.server.rounds if is_subsampled(one) and answers > 1 else answers)
@@ -170,7 +170,7 @@ def _list_files(plan: Plan) -> Iterator[str]:
 
 
 def _list_cleartext(plan: Plan, roles: Columns) -> Iterator[str]:
-    """Yield what a plan needs to know of clients in the clear."""
+    """Yield what a plan needs to know about clients in the clear."""
     yield from ("clients", "classes")
     if plan.server.weights != "equal":
         yield "rows"
