@@ -1,9 +1,9 @@
-"""`python -m bench.carriers`: the same small plans in the simulator and between three sites over
-Flower, and the models' hashes.
+"""`python -m bench.carriers`: run the same small plans in the simulator and between three sites over
+Flower, and compare the hashes of the models.
 
 Noise comes from the plan's seed in both, so both must end in the same model: to the bit where sums
-are of whole numbers. One server with TLS and three site processes carry all plans; each site has a
-policy and a ledger of its own.
+are sums of integers. One server with TLS and three site processes run all plans; each site has its
+own policy and ledger.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ _TABLE = {
 _MLP = {"name": "mlp", "hidden": [8]}
 _VOTERS = {"clients": 9, "local_test": 0.3, "columns": _TEXT}
 
-WAYS: dict[str, dict[str, Any]] = {
+PLANS: dict[str, dict[str, Any]] = {
     "plain": {"codec": {"name": "plain"}},
     "rr": {"codec": {"name": "rr", "epsilon": 2, "clip": 0.02}},
     "rr_sampled": {"codec": {"name": "rr_sampled", "epsilon": 60, "clip": 0.02}},
@@ -74,7 +75,7 @@ WAYS: dict[str, dict[str, Any]] = {
         "codec": {"name": "dp_sum", "epsilon": 20.0, "delta": 1e-3, "clip": 0.5},
         "secure_aggregation": {"helpers": 2},
     },
-    # after two answers of 4,834 each (per update) a client's own ledger lets it answer no more
+    # after two responses (epsilon 4,834 per update) a client's own ledger refuses a third
     "rr, secure sum, drop-outs": {
         "codec": {"name": "rr", "epsilon": 2, "clip": 0.02},
         "secure_aggregation": {"helpers": 1, "min_clients": 2},
@@ -84,7 +85,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-def made_up(path: Path, rows: int = 400) -> Path:
+def write_rows(path: Path, rows: int = 400) -> Path:
     """Write rows with a text, two numbers, a town and a label."""
     random = np.random.default_rng(0)
     lines = ["opinion,age,pay,town,stars"]
@@ -97,8 +98,8 @@ def made_up(path: Path, rows: int = 400) -> Path:
     return path
 
 
-def plan_of(way: str, source: Path) -> plans.Plan:
-    """Return a small plan."""
+def build_plan(name: str, source: Path) -> plans.Plan:
+    """Build a small plan from its entry in `PLANS`."""
     tree: dict[str, Any] = {
         "name": "small",
         "seed": 3,
@@ -108,46 +109,54 @@ def plan_of(way: str, source: Path) -> plans.Plan:
         "local": {"lr": 0.01, "epochs": 1, "batch": 8},
         "server": {"rounds": 3},
     }
-    tree |= WAYS[way]
+    tree |= PLANS[name]
     tree["data"] = {**tree["data"], "source": str(source)}
     return plans.parse(tree)
 
 
+def with_quasi_identifiers(ready: Rehearsal) -> Rehearsal:
+    """Declare the quasi-identifiers of all plans: the sites are created once, for the first plan,
+    and a site whose owner declares none discloses no rows.
+    """
+    columns = replace(ready.plan.data.columns, quasi=tuple(_TABLE["quasi"]))
+    return replace(ready, plan=replace(ready.plan, data=replace(ready.plan.data, columns=columns)))
+
+
 def main() -> int:
-    """Run the ways asked for, print their hashes, and return 1 if two differ."""
+    """Run the named plans, or all; print the hashes; return 1 if two of a plan differ."""
     parser = argparse.ArgumentParser(prog="python -m bench.carriers", description=__doc__)
-    parser.add_argument("ways", nargs="*", help=f"of {', '.join(WAYS)}; without any, all")
+    parser.add_argument("plans", nargs="*", help=f"any of: {', '.join(PLANS)}; all by default")
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     found = {}
     with (
         tempfile.TemporaryDirectory(prefix="tacit-carriers-") as folder,
         contextlib.ExitStack() as stack,
     ):
-        place, source = Path(folder), made_up(Path(folder) / "rows.csv")
+        place, source = Path(folder), write_rows(Path(folder) / "rows.csv")
         servers: list[Path] = []
 
         @contextlib.contextmanager
-        def server_of(ready: Rehearsal) -> Iterator[Path]:
+        def start_server(ready: Rehearsal) -> Iterator[Path]:
             if not servers:
-                servers.append(stack.enter_context(start_sites(place, ready)))
+                servers.append(stack.enter_context(start_sites(place, with_quasi_identifiers(ready))))
             yield servers[0]
 
-        for way in asked.ways or WAYS:
-            found[way] = compare_models(plan_of(way, source), place, server_of, 3)
-            if not asked.json:
-                simulated, deployed = found[way]
+        for name in arguments.plans or PLANS:
+            found[name] = compare_models(build_plan(name, source), place, start_server, 3)
+            if not arguments.json:
+                simulated, deployed = found[name]
                 print(
-                    f"{way:28} {simulated[:16]}  {deployed[:16]} "
+                    f"{name:28} {simulated[:16]}  {deployed[:16]} "
                     f" {'same' if simulated == deployed else 'DIFFERENT'}",
                     flush=True,
                 )
-    if asked.json:
+    if arguments.json:
         print(
             json.dumps(
                 {
-                    way: {"simulated": one, "sites": two, "same": one == two}
-                    for way, (one, two) in found.items()
+                    name: {"simulated": one, "sites": two, "same": one == two}
+                    for name, (one, two) in found.items()
                 },
                 indent=1,
             )

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from bench.carriers import made_up, plan_of
+from bench.carriers import build_plan, write_rows
 from tacit import simulation
 from tacit.cli.federation.rehearse import deploy_between, start_sites
 from tacit.runs import record
@@ -87,7 +87,7 @@ clientapp = "quickstart.app:client"
 
 def ours(folder: Path, rounds: int) -> list[float]:
     """Return the seconds of our rounds."""
-    plan = plan_of("rr", made_up(folder / "rows.csv", 60))
+    plan = build_plan("rr", write_rows(folder / "rows.csv", 60))
     plan = replace(
         plan,
         data=replace(plan.data, clients=3),

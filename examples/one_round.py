@@ -64,7 +64,7 @@ first = learner.initial(draws.at("initial"))
 cohort = server.choose_cohort(job.server, len(clients), draws.at("cohort", 1))
 optimizer = server.initial_state(job.server, first)
 state = State(round_no=1, cohort=cohort, model=first, optimizer=optimizer)
-request = exchange.ask(state)
+request = exchange.build_request(state)
 
 # Every client of the cohort is charged for its update before the update leaves.
 account = ledger.charge(ledger.Account(), exchange.claims(len(cohort)), busiest=1)
@@ -76,7 +76,7 @@ worker = learner.worker()
 intake = aggregation.Intake(cohort.tolist(), 1, agreement.largest_weight)
 total, received = exchange.empty(), 0
 for name in cohort.tolist():
-    message = exchange.answer(Client(site, site.slot(name), worker), request)
+    message = exchange.respond(Client(site, site.slot(name), worker), request)
     assert message is not None
     received = messages.size(message)
     exchange.receive(intake, total, message)

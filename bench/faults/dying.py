@@ -79,7 +79,7 @@ def _deploy(folder: Path) -> None:
         return found
 
     FlowerChannel.collect = collected  # type: ignore[method-assign]
-    _mortal(folder, Messenger, "ask", "asked")
+    _mortal(folder, Messenger, "request", "asked")
     _mortal(folder, FlowerChannel, "send", "mailed")
     _mortal(folder, FlowerChannel, "collect", "collected")
     _mortal(folder, checkpoint, "write", "checkpoint")

@@ -60,14 +60,14 @@ def _parts(learner: CompiledLearner, model: np.ndarray) -> dict[str, Callable[[]
     buffers = kernels.Buffers(np.empty((0, 0), np.float32), acts, slopes, acts[:0])
     table, starts = learner.held.table, learner.held.starts
     total = rounds.train.empty()
-    asked = rounds.train.ask(
+    asked = rounds.train.build_request(
         RoundState(round_no=1, cohort=np.arange(CLIENTS), model=model, optimizer={})
     )
 
     def whole(client: int) -> None:
         slot = rounds.site.slot(client)
         update = worker.train(model, slot, DRAWS.at(client))
-        message = rounds.train.encoded(Client(rounds.site, slot), model, update.row, asked)
+        message = rounds.train.build_message(Client(rounds.site, slot), model, update.row, asked)
         rounds.train.receive(Intake([client], 1, 1), total, message)
 
     def train(client: int) -> None:

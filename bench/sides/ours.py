@@ -57,5 +57,7 @@ class Rounds:
     def round(self, carrier: Simulation) -> None:
         """Run one round."""
         self.state = replace(self.state, round_no=self.state.round_no + 1)
-        gathered = carrier.carry(self.train, self.train.ask(self.state), lambda done: None)
+        gathered = carrier.carry(
+            self.train, self.train.build_request(self.state), lambda done: None
+        )
         self.state = self.train.close(self.state, gathered.total).state

@@ -61,7 +61,8 @@ def rounds(
         state = replace(now[0], round_no=now[0].round_no + 1)
         for exchange in exchanges:
             state = exchange.close(
-                state, carrier.carry(exchange, exchange.ask(state), lambda done: None).total
+                state,
+                carrier.carry(exchange, exchange.build_request(state), lambda done: None).total,
             ).state
         now[0] = state
 

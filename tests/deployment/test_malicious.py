@@ -51,7 +51,7 @@ class Attack:
         made = []
         for head, payload in bodies.unpack(message.body, SiteResponse).frames:
             header, body = change(messages.parse(head, memoryview(payload)).header, payload)
-            made.append((messages.head_of(header), body))
+            made.append((messages.encode_head(header), body))
         return self.signed(message, bodies.pack(SiteResponse(frames=made)))
 
 
@@ -387,7 +387,7 @@ def test_votes_on_one_contributor_again_and_again_are_refused(voting, tmp_path) 
             + np.zeros(9, "<i8").tobytes()
             + question.payload[senders + 72 :]
         )
-        return msgspec.structs.replace(question, head=messages.head_of(head), payload=forged)
+        return msgspec.structs.replace(question, head=messages.encode_head(head), payload=forged)
 
     paid, told = paid_by_voters(voting, tmp_path, repeated)
     assert any(

@@ -374,8 +374,8 @@ def test_a_helper_is_shown_envelopes_under_other_names_or_of_other_rounds(tmp_pa
     frames = [frame for one in answers for frame in one.frames]
     first, second = (messages.parse(head, memoryview(body)).header for head, body in frames[:2])
     swapped = [
-        (messages.head_of(second), frames[0][1]),
-        (messages.head_of(first), frames[1][1]),
+        (messages.encode_head(second), frames[0][1]),
+        (messages.encode_head(first), frames[1][1]),
         *frames[2:],
     ]
     assert ask_helper(servers["c"], [SiteResponse(frames=swapped)]) is None

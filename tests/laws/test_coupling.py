@@ -99,7 +99,7 @@ def moved(one: Frames, other: Frames) -> list[str]:
 def answers_of(site: Site, worker: Worker, exchange: Exchange, request: Request) -> Frames:
     """Return what each client answers, one by one; nothing of a client that has no rows left."""
     frames = [
-        exchange.answer(Client(site, site.slot(name), worker), request) for name in site.names
+        exchange.respond(Client(site, site.slot(name), worker), request) for name in site.names
     ]
     return {
         who: b"".join(map(bytes, frame or ())) for who, frame in zip(EVERYBODY, frames, strict=True)
@@ -146,10 +146,10 @@ def at_a_site(
             unit=PrivacyUnit(client="who", quasi_identifiers=("ward",)),
         )
         run = participation.open_run(one, "law", bodies.pack(offer), participation._hash_of(offer))
-        opened.append(run.opened())
+        opened.append(run.respond_to_offer())
         if world == 0:
             terms = bodies.pack(_terms(opened[0], bool(more.get("secure_aggregation"))))
-        run.begun(bodies.pack(BeginRequest(terms=terms)))
+        run.begin(bodies.pack(BeginRequest(terms=terms)))
         assert run.built is not None
         assert [run.built.owner_of(name) for name in run.built.site.names] == EVERYBODY
         halves.append(run.built)
@@ -195,7 +195,7 @@ def test_a_client_s_rows_move_no_other_update_in_a_simulation(worlds: Path, kind
             for world, one in enumerate(begun):
                 job = plans.parse(tree_of(chosen, CODECS[codec], source_of(worlds, chosen, world)))
                 arm = SimulatedArm(replace(one.arm.setting, data=one.data), RUN, job)
-                request = arm.exchanges[0].ask(replace(one.state, model=arm.arm.first()))
+                request = arm.exchanges[0].build_request(replace(one.state, model=arm.arm.first()))
                 frames.append(answers_of(arm.site, arm.learner.worker(), arm.exchanges[0], request))
             assert set(moved(*frames)) <= {CHANGED}, codec
 
@@ -224,7 +224,7 @@ def test_a_client_s_rows_move_no_other_update_at_a_site(
 
 def question(half: SiteSide) -> Request:
     """Return the question of the first round to everybody at a site."""
-    return half.exchanges["train"].ask(first_state(half.site, half.learner))
+    return half.exchanges["train"].build_request(first_state(half.site, half.learner))
 
 
 def first_state(site: Site, learner: Learner) -> State:
@@ -244,7 +244,7 @@ class Setup:
     offer: Callable[[], list[pl.DataFrame]]
 
     def question(self, exchange: str) -> Request:
-        return self.exchanges[exchange].ask(first_state(self.site, self.learner))
+        return self.exchanges[exchange].build_request(first_state(self.site, self.learner))
 
     def answers(self, exchange: str, request: Request) -> Frames:
         return answers_of(self.site, self.learner.worker(), self.exchanges[exchange], request)
@@ -257,7 +257,7 @@ class Setup:
             heads.receive(
                 intake,
                 total,
-                heads.answer(
+                heads.respond(
                     Client(self.site, self.site.slot(name), self.learner.worker()), request
                 ),
             )
@@ -356,7 +356,9 @@ def test_a_client_s_rows_move_no_other_head_or_vote(
         heads = [one.answers("heads", one.question("heads")) for one in setups]
         assert moved(*heads) == [CHANGED]
         shown = setups[0].after_heads()
-        votes = [one.answers("votes", one.exchanges["votes"].ask(shown)) for one in setups]
+        votes = [
+            one.answers("votes", one.exchanges["votes"].build_request(shown)) for one in setups
+        ]
         assert set(
             moved(*(one.hidden("votes", frames) for one, frames in zip(setups, votes, strict=True)))
         ) <= {CHANGED}
@@ -391,7 +393,7 @@ def test_a_site_s_sum_moves_by_the_message_of_that_client_alone(
         names = np.array(half.site.names)
         changed = names[EVERYBODY.index(CHANGED)]
         some, every, alone = (
-            train.answer_many(half.site, half.worker, request.part(part)).total
+            train.respond_many(half.site, half.worker, request.part(part)).total
             for part in (names[names != changed], names, names[names == changed])
         )
         sums.append(some.pack().tobytes())

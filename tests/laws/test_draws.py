@@ -81,11 +81,11 @@ def test_no_message_can_be_rebuilt_from_what_the_server_knows(case) -> None:
         return b"".join(one.payload.tobytes() for one in made)
 
     asked = [
-        train.ask(State(round_no=n, cohort=np.arange(CLIENTS), model=model, optimizer={}))
+        train.build_request(State(round_no=n, cohort=np.arange(CLIENTS), model=model, optimizer={}))
         for n in rounds
     ]
     sent = b"".join(
-        train.made(client, model, update, request).payload.tobytes() for request in asked
+        train.encode_update(client, model, update, request).payload.tobytes() for request in asked
     )
     digest = asked[0].digest
 

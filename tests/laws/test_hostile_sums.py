@@ -29,7 +29,7 @@ from tacit.codecs.sums.scaled import ScaledSum
 from tacit.errors import WireError
 from tacit.protocol import messages
 from tacit.protocol.aggregation import Intake
-from tacit.protocol.exchanges.site_sums import kind_of, receive_site_sum
+from tacit.protocol.exchanges.site_sums import name_site_sum, receive_site_sum
 from tacit.randomness import Draws
 from tacit.testing import CHECKS
 from tacit.testing.hostile import (
@@ -117,7 +117,7 @@ def test_a_list_of_clients_of_any_length_is_refused(case, count) -> None:
     body = np.frombuffer(summed(terms, [1, 2])[1], np.uint8).copy()
     body[:8] = np.array([count], "<i8").view(np.uint8)
     frame = messages.frame(
-        messages.Header(terms.run, 1, 0, kind_of(terms), DIM, 4, len(body)), body
+        messages.Header(terms.run, 1, 0, name_site_sum(terms), DIM, 4, len(body)), body
     )
     total = terms.codec.empty(DIM)
     assert is_refused(total, lambda: receive_site_sum(terms, Intake(range(6), 1, 5), total, frame))
@@ -130,7 +130,7 @@ def test_a_list_of_strangers_is_refused(case, names) -> None:
     honest = np.frombuffer(summed(terms, [1, 2])[1], np.uint8)[24:]
     body = np.concatenate([np.array([len(names), *names], "<i8").view(np.uint8), honest])
     frame = messages.frame(
-        messages.Header(terms.run, 1, 0, kind_of(terms), DIM, 4, len(body)), body
+        messages.Header(terms.run, 1, 0, name_site_sum(terms), DIM, 4, len(body)), body
     )
     total = terms.codec.empty(DIM)
     assert is_refused(total, lambda: receive_site_sum(terms, Intake(range(6), 1, 5), total, frame))

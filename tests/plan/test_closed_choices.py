@@ -36,7 +36,7 @@ from tacit.plan.presets.privacy import expanded
 from tacit.plan.tables import server as server_table
 from tacit.plan.tables.local import problems as local_problems
 from tacit.protocol.agreement import Agreement
-from tacit.protocol.exchanges.contributor_heads import helps
+from tacit.protocol.exchanges.contributor_heads import decide_votes
 from tacit.protocol.exchanges.heads import Heads
 from tacit.protocol.exchanges.train import Train
 from tacit.randomness import Draws
@@ -232,7 +232,7 @@ CONSUMERS: dict[str, Callable[[], object]] = {
         center_settings(unknown(plan.Public(share=0.1), "optimizer"))
     ),
     "Filter.protect": lambda: head.choose_noise_scale(_protected(), 3, 2),
-    "Filter.vote": lambda: helps(ROWS, filtered("vote").vote),
+    "Filter.vote": lambda: decide_votes(ROWS, filtered("vote").vote),
     "Filter.rule": lambda: server.decide(filtered("rule"), ballots()),
     "Filter.aggregate": lambda: build_exchanges(
         SimpleNamespace(filter=filtered("aggregate"), secure_aggregation=None),

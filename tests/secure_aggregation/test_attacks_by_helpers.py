@@ -77,7 +77,7 @@ def with_header(**changes: object) -> Change:
         header = msgspec.structs.replace(
             messages.parse(head, memoryview(payload)).header, **changes
         )
-        return attack.signed(message, sent((messages.head_of(header), payload)))
+        return attack.signed(message, sent((messages.encode_head(header), payload)))
 
     return attacked
 
@@ -95,7 +95,7 @@ def _wide(message: SignedMessage, attack: Attack) -> bytes:
     header = msgspec.structs.replace(
         messages.parse(head, memoryview(payload)).header, payload_size=len(twice)
     )
-    return attack.signed(message, sent((messages.head_of(header), twice)))
+    return attack.signed(message, sent((messages.encode_head(header), twice)))
 
 
 LARGE = (

@@ -99,7 +99,7 @@ def test_the_batched_path_equals_single_answers(settings, kind) -> None:
         kind, np.arange(CLIENTS) % 3 == 0, Draws.seeded(1), rows_before=False
     )
     site.behaviour.common = {"train": np.full(made.size, 0.01, np.float32)}
-    ways = (batch.train_together, batch.answer_one_by_one)
+    ways = (batch.train_together, batch.respond_one_by_one)
     together, alone = (way(train, site, made.worker(), asked(train, made)) for way in ways)
     assert together.total.pack().tobytes() == alone.total.pack().tobytes()
 

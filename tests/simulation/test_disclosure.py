@@ -108,7 +108,7 @@ def test_one_row_alike_is_training_at_the_server_alone(people, tmp_path) -> None
 def test_votes_are_on_what_clients_make_of_the_rows_they_keep(
     people, tmp_path, monkeypatch
 ) -> None:
-    seen, sizes = Site.seen_by_head, dict[int, int]()
+    seen, sizes = Site.compute_head_inputs, dict[int, int]()
 
     def counted(site, model, slot, round_no, tests=False):
         rows, labels = seen(site, model, slot, round_no, tests)
@@ -116,7 +116,7 @@ def test_votes_are_on_what_clients_make_of_the_rows_they_keep(
             sizes[slot.name] = len(labels)
         return rows, labels
 
-    monkeypatch.setattr(Site, "seen_by_head", counted)
+    monkeypatch.setattr(Site, "compute_head_inputs", counted)
     table = {**dump(job(people))["data"], "local_test": 0.3}
     folder = simulation.start(
         job(people, data=table, filter={"lr": 0.1}, server__rounds=1), tmp_path
@@ -237,7 +237,7 @@ def received(
 def test_rows_that_are_not_what_was_agreed_are_refused() -> None:
     rows = pl.DataFrame({"a": [1, 2], "y": ["u", "v"]})
     exchange = DiscloseRows("run", rows.schema)
-    message = exchange.answer(Discloser(slot(3), rows, 4), None)
+    message = exchange.respond(Discloser(slot(3), rows, 4), None)
     assert received(exchange, message).equals(rows)
     others = (DiscloseRows("other", rows.schema), DiscloseRows("run", rows.select("a").schema))
     for other in others:
@@ -246,7 +246,7 @@ def test_rows_that_are_not_what_was_agreed_are_refused() -> None:
     with pytest.raises(WireError, match="asked"):
         received(exchange, message, asked=(1, 2))
     with pytest.raises(WireError, match="weight"):
-        received(exchange, exchange.answer(Discloser(slot(3), rows, 11), None))
+        received(exchange, exchange.respond(Discloser(slot(3), rows, 11), None))
     broken = np.frombuffer(bytes(message[1])[:-40] + bytes(40), np.uint8).copy()
     broken[8:60] = 255
     with pytest.raises(WireError, match="sender 3"):
@@ -264,7 +264,7 @@ def test_a_client_that_discloses_nothing_says_so_with_its_weight() -> None:
     exchange.receive(
         Intake([3], 0, 10),
         total,
-        exchange.answer(Discloser(slot(3), pl.DataFrame({"a": []}), 7), None),
+        exchange.respond(Discloser(slot(3), pl.DataFrame({"a": []}), 7), None),
     )
     assert (total.weight, total.arrived) == (7, [])
 

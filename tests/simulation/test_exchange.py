@@ -16,7 +16,7 @@ from tacit.protocol.aggregation import Intake
 from tacit.protocol.agreement import Agreement
 from tacit.protocol.exchanges import batch
 from tacit.protocol.exchanges.train import Train
-from tacit.protocol.loop import Arm, Desk, Evaluation, begun, run_rounds
+from tacit.protocol.loop import Arm, Desk, Evaluation, start_arm, run_rounds
 from tacit.protocol.observer import Silence
 from tacit.protocol.round import Request, State, gather
 from tacit.protocol.site import Client, Site
@@ -69,7 +69,9 @@ def train_over(
 
 def asked(train: Train, made: training.Learner) -> Request:
     first = made.initial(Draws.seeded(0))
-    return train.ask(State(round_no=1, cohort=np.arange(CLIENTS), model=first, optimizer={}))
+    return train.build_request(
+        State(round_no=1, cohort=np.arange(CLIENTS), model=first, optimizer={})
+    )
 
 
 @pytest.mark.parametrize("kind", ["sparse", "dense"])
@@ -79,7 +81,7 @@ def test_the_batched_path_equals_single_answers_to_the_bit(case, kind) -> None:
     train, site = train_over(made, built(case))
     request = asked(train, made)
     together = batch.train_together(train, site, made.worker(), request)
-    alone = batch.answer_one_by_one(train, site, made.worker(), request)
+    alone = batch.respond_one_by_one(train, site, made.worker(), request)
     assert together.total.pack().tobytes() == alone.total.pack().tobytes()
     assert (together.total.weight, together.clients, together.bytes_up) == (
         alone.total.weight,
@@ -102,7 +104,7 @@ def test_a_torch_module_answers_the_same_both_ways() -> None:
     together = batch.train_together(train, site, made.worker(), request)
     assert (
         together.total.pack().tobytes()
-        == batch.answer_one_by_one(train, site, made.worker(), request).total.pack().tobytes()
+        == batch.respond_one_by_one(train, site, made.worker(), request).total.pack().tobytes()
     )
 
 
@@ -110,9 +112,9 @@ def test_a_message_owns_its_bytes() -> None:
     made = learner("dense")
     train, site = train_over(made, codecs.build(plan.Plain()))
     request, worker = asked(train, made), made.worker()
-    first = train.answer(Client(site, site.slot(0), worker), request)
+    first = train.respond(Client(site, site.slot(0), worker), request)
     before = bytes(first[1])
-    train.answer(Client(site, site.slot(1), worker), request)
+    train.respond(Client(site, site.slot(1), worker), request)
     assert bytes(first[1]) == before
 
 
@@ -153,7 +155,7 @@ def test_what_was_not_agreed_on_is_refused_with_nothing_added(what) -> None:
     train, site = train_over(made, codecs.build(plan.Plain()))
     request = asked(train, made)
     frames = [
-        train.answer(Client(site, site.slot(name), made.worker()), request)
+        train.respond(Client(site, site.slot(name), made.worker()), request)
         for name in range(CLIENTS)
     ]
     honest = gather(train, Intake(range(CLIENTS), 1, 60), frames)
@@ -169,7 +171,7 @@ def test_what_was_not_agreed_on_is_refused_with_nothing_added(what) -> None:
 def test_the_same_sender_counts_once_however_often_it_comes() -> None:
     made = learner("sparse")
     train, site = train_over(made, codecs.build(plan.Plain()))
-    frame = train.answer(Client(site, site.slot(2), made.worker()), asked(train, made))
+    frame = train.respond(Client(site, site.slot(2), made.worker()), asked(train, made))
     found = gather(train, Intake(range(CLIENTS), 1, 60), [frame] * 1000)
     assert (found.clients, len(found.refused)) == (1, 999)
     assert found.total.weight == site.weight(site.slot(2))
@@ -187,7 +189,7 @@ class OneRefused:
     def carry(self, exchange, request, tick):
         site = self.inner.site
         frames = [
-            exchange.answer(Client(site, site.slot(name), site.learner.worker()), request)
+            exchange.respond(Client(site, site.slot(name), site.learner.worker()), request)
             for name in request.to.tolist()
         ]
         frames = [
@@ -231,7 +233,7 @@ def test_refusals_are_named_in_the_record_and_the_run_goes_on(tmp_path) -> None:
     train, site = train_over(made, codecs.build(plan.Plain()))
     arm, desk = arm_of(train, made), desk_in(tmp_path)
     carrier = OneRefused(simulate.Simulation(site, None, 1), {4})
-    after = run_rounds(arm, desk, carrier, begun(arm, desk, CLIENTS))
+    after = run_rounds(arm, desk, carrier, start_arm(arm, desk, CLIENTS))
     assert np.isfinite(after.model).all()
     refused = record.of_kind(list(record.read(tmp_path / "record.jsonl")), record.Refused)
     assert [(entry.round_no, entry.exchange, entry.sender) for entry in refused] == [
@@ -250,7 +252,7 @@ def test_a_round_in_which_every_answer_is_refused_stops_the_run(tmp_path) -> Non
             arm,
             desk,
             OneRefused(simulate.Simulation(site, None, 1), set(range(CLIENTS))),
-            begun(arm, desk, CLIENTS),
+            start_arm(arm, desk, CLIENTS),
         )
 
 
@@ -273,7 +275,7 @@ def test_the_charge_is_on_disk_before_anybody_answers(tmp_path) -> None:
             return super().carry(exchange, request, tick)
 
     run_rounds(
-        arm, desk, Looks(simulate.Simulation(site, None, 1), set()), begun(arm, desk, CLIENTS)
+        arm, desk, Looks(simulate.Simulation(site, None, 1), set()), start_arm(arm, desk, CLIENTS)
     )
     assert seen == [[1], [1, 2]]
 
@@ -316,7 +318,7 @@ def test_a_codec_with_memory_and_any_decoder(tmp_path, decoded_by) -> None:
             if decoded_by == "clients" and name == "plain":
                 first = made.initial(site.root.at("initial"))
                 arm = replace(arm, first=lambda first=first: first)
-            after = run_rounds(arm, desk, carrier, begun(arm, desk, CLIENTS))
+            after = run_rounds(arm, desk, carrier, start_arm(arm, desk, CLIENTS))
             state = State(
                 round_no=4,
                 cohort=np.arange(CLIENTS),
@@ -325,7 +327,7 @@ def test_a_codec_with_memory_and_any_decoder(tmp_path, decoded_by) -> None:
                 arrays=after.arrays,
             )
             results[name] = (
-                after.model if after.model is not None else carrier.read(train.ask(state))
+                after.model if after.model is not None else carrier.read(train.build_request(state))
             )
         assert (after.model is None) == (decoded_by == "clients" and name == "counting")
     np.testing.assert_allclose(results["counting"], results["plain"], atol=2e-3)

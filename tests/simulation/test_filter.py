@@ -46,13 +46,13 @@ def finished(folder: Path) -> record.Finished:
 
 def harmful(monkeypatch, clients: set[int]) -> None:
     """Let some clients train on labels turned round."""
-    seen = Site.seen_by_head
+    seen = Site.compute_head_inputs
 
     def turned(site, model, slot, round_no, tests=False):
         rows, labels = seen(site, model, slot, round_no, tests)
         return (rows, 1 - labels) if slot.name in clients and not tests else (rows, labels)
 
-    monkeypatch.setattr(Site, "seen_by_head", turned)
+    monkeypatch.setattr(Site, "compute_head_inputs", turned)
 
 
 @pytest.mark.parametrize("aggregate", ["heads", "updates"])
@@ -92,7 +92,7 @@ def test_few_testers_cost_few_votes(reviews, tmp_path) -> None:
 
 def switch(monkeypatch, clients: set[int]) -> None:
     """Let some clients show an honest last layer and commit to an honest update, and then send twenty times its opposite."""
-    sent = Train._sent
+    sent = Train._build_payload
 
     def switched(train, client, made, round_no):
         payload = sent(train, client, made, round_no)
@@ -101,7 +101,7 @@ def switch(monkeypatch, clients: set[int]) -> None:
             np.concatenate([opposite, payload[-SALT:]]) if client.slot.name in clients else payload
         )
 
-    monkeypatch.setattr(Train, "_sent", switched)
+    monkeypatch.setattr(Train, "_build_payload", switched)
 
 
 def test_an_update_that_is_not_the_one_committed_to_is_refused_and_named(
@@ -130,13 +130,13 @@ def test_bait_and_switch_works_where_votes_and_updates_are_not_bound_together(
 
 
 def test_what_was_committed_to_is_made_once(reviews, tmp_path, monkeypatch) -> None:
-    made, encoded = [], Train.made
+    made, encoded = [], Train.encode_update
 
     def counted(train, client, model, update, request):
         made.append((client.slot.name, request.round_no))
         return encoded(train, client, model, update, request)
 
-    monkeypatch.setattr(Train, "made", counted)
+    monkeypatch.setattr(Train, "encode_update", counted)
     plan = job(reviews, rounds=2)
     first = finished(simulation.start(plan, tmp_path)).parameters_sha256
     assert len(made) == len(set(made)) == 40

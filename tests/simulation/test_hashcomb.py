@@ -11,7 +11,7 @@ from tacit import codecs, plan, simulation
 from tacit.errors import PlanError, RunError, WireError
 from tacit.negotiation import NegotiationTerms, save
 from tacit.negotiation.result import bind_result
-from tacit.protocol.loop import begun, run_rounds
+from tacit.protocol.loop import start_arm, run_rounds
 from tacit.protocol.round import State
 from tacit.protocol.site import Client
 from tacit.randomness import Draws
@@ -44,11 +44,11 @@ def test_three_rounds_end_within_quantisation_error_of_plain_averaging(tmp_path,
             first = made.initial(site.root.at("initial"))
             arm = replace(arm, first=lambda first=first: first)
         with simulate.simulation(site, arm.exchanges, 2) as carrier:
-            after = run_rounds(arm, desk, carrier, begun(arm, desk, CLIENTS))
+            after = run_rounds(arm, desk, carrier, start_arm(arm, desk, CLIENTS))
         results[name] = after.model
         if name == "hashcomb":
             assert after.model is None
-            results[name] = site.model(train.ask(state_after(after)))
+            results[name] = site.model(train.build_request(state_after(after)))
             shown = [array.tobytes() for array in after.arrays.values()] + held_by(
                 train.agreement.codec
             )
@@ -81,11 +81,11 @@ def test_sites_read_each_other_only_with_the_same_secret(tmp_path) -> None:
         codecs.build(plan.HashComb(x_min=-0.04, x_max=0.04, selection="subset", mean_level=4.0)),
     )
     _, other = train_over(made, train.agreement.codec)
-    request = train.ask(state_at_first())
+    request = train.build_request(state_at_first())
     frames = []
     for secret in (b"a" * 16, b"a" * 16, b"b" * 16):
         other.use_secret(secret, train.agreement.codec)
-        frames.append(bytes(train.answer(Client(other, other.slot(0), made.worker()), request)[1]))
+        frames.append(bytes(train.respond(Client(other, other.slot(0), made.worker()), request)[1]))
     assert frames[0] == frames[1] != frames[2]
     one.use_secret(b"a" * 16, train.agreement.codec)
     total = train.empty()

@@ -145,6 +145,6 @@ def test_the_server_adds_other_noise_in_another_run_and_in_another_round_even_if
             model=np.zeros(size, np.float32),
             optimizer={},
         )
-        models.append(train.stepped(state, train.empty()).model)
+        models.append(train.step(state, train.empty()).model)
     assert len({model.tobytes() for model in models}) == 3
     assert all(model.all() for model in models)

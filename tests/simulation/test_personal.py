@@ -34,7 +34,7 @@ def finished(folder: Path) -> record.Finished:
 
 def everything_that_left(monkeypatch, where: Path) -> None:
     """Append every frame that a client sends, and every model it is sent, to a file; children inherit this."""
-    encoded, ask = Train.encoded, Train.ask
+    encoded, ask = Train.build_message, Train.build_request
 
     def keep(frame: messages.Frame) -> None:
         with where.open("ab") as file:
@@ -51,10 +51,10 @@ def everything_that_left(monkeypatch, where: Path) -> None:
         return request
 
     monkeypatch.setattr(
-        batch, "train_together", batch.answer_one_by_one
+        batch, "train_together", batch.respond_one_by_one
     )  # every answer as a message of its own
-    monkeypatch.setattr(Train, "encoded", keep_encoded)
-    monkeypatch.setattr(Train, "ask", keep_asked)
+    monkeypatch.setattr(Train, "build_message", keep_encoded)
+    monkeypatch.setattr(Train, "build_request", keep_asked)
 
 
 CASES = {

@@ -9,7 +9,7 @@ import pytest
 from tacit import codecs, plan, simulation, training
 from tacit.codecs import Extent
 from tacit.protocol import messages
-from tacit.protocol.aggregation import Collected, Intake
+from tacit.protocol.aggregation import CollectedUpdates, Intake
 from tacit.protocol.agreement import Agreement
 from tacit.protocol.exchanges import batch
 from tacit.protocol.exchanges.train import Train
@@ -71,10 +71,10 @@ def test_single_updates_are_what_the_sum_is_made_of(settings) -> None:
     made = learner()
     by_sum, site = train_over(made, settings, plan.Server())
     one_by_one, _ = train_over(made, settings, plan.Server(rule="median"))
-    request = by_sum.ask(begin(made))
+    request = by_sum.build_request(begin(made))
     total = batch.train_together(by_sum, site, made.worker(), request).total
     single = batch.train_together(one_by_one, site, made.worker(), request)
-    alone = batch.answer_one_by_one(one_by_one, site, made.worker(), request)
+    alone = batch.respond_one_by_one(one_by_one, site, made.worker(), request)
     names, rows, weights = single.total.value()
     assert names.tolist() == list(range(CLIENTS))
     assert weights.tolist() == [1] * CLIENTS
@@ -90,9 +90,9 @@ def test_single_updates_are_what_the_sum_is_made_of(settings) -> None:
 def test_an_update_that_is_not_finite_is_refused_and_the_others_count() -> None:
     made = learner()
     train, site = train_over(made, plan.Plain(), plan.Server(rule="median"))
-    request = train.ask(begin(made))
+    request = train.build_request(begin(made))
     frames = [
-        train.answer(Client(site, site.slot(name), made.worker()), request)
+        train.respond(Client(site, site.slot(name), made.worker()), request)
         for name in range(CLIENTS)
     ]
     header = messages.parse(*frames[3]).header
@@ -108,7 +108,7 @@ def test_a_round_in_which_nobody_answers_changes_nothing() -> None:
     made = learner()
     train, _ = train_over(made, plan.Plain(), plan.Server(rule="centred_clipping"))
     before = begin(made)
-    after = train.close(before, Collected()).state
+    after = train.close(before, CollectedUpdates()).state
     assert np.array_equal(after.model, before.model)
 
 
@@ -187,9 +187,9 @@ def test_a_server_with_rows_of_its_own_bears_a_bad_majority(server) -> None:
     train, site = train_over(made, plan.Plain(), plan.Server(**server))
     train.judge = CleanRows(settings, made_rows(), ROOT, None).at
     state = begin(made)
-    total = batch.train_together(train, site, made.worker(), train.ask(state)).total
+    total = batch.train_together(train, site, made.worker(), train.build_request(state)).total
     names, updates, _ = total.value()
-    turned = Collected()
+    turned = CollectedUpdates()
     for name, update in zip(names.tolist(), updates, strict=True):
         turned.add(name, update if name < 2 else -5 * update, 1)
     moved = train.close(state, turned).state.model - state.model

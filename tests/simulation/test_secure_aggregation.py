@@ -173,13 +173,13 @@ def test_a_resumed_server_that_asks_for_another_set_gets_nothing(
     with pytest.raises(KeyboardInterrupt):
         simulation.start(planned, tmp_path, watch)
     monkeypatch.setattr(HelperSums, "close", close)
-    ask = HelperSums.ask
+    ask = HelperSums.build_request
 
     def fewer(self, state):
         del state.pending.envelopes[3]
         return ask(self, state)
 
-    monkeypatch.setattr(HelperSums, "ask", fewer)
+    monkeypatch.setattr(HelperSums, "build_request", fewer)
     simulation.resume(watch.folder)
     refused = record.of_kind(entries(watch.folder), record.Refused)
     assert [(entry.round_no, entry.sender) for entry in refused] == [(1, "helper 1"), (2, "server")]
@@ -191,7 +191,7 @@ def test_a_resumed_server_that_asks_for_another_set_gets_nothing(
 
 def test_messages_that_are_no_shares_are_refused(reviews, tmp_path, monkeypatch) -> None:
     """One client's share is cut short, another's says another round: the server leaves both out, and the rest add up."""
-    encoded = SecureTrain.encoded
+    encoded = SecureTrain.build_message
 
     def cut(self, client, model, update, request):
         head, payload = encoded(self, client, model, update, request)
@@ -205,7 +205,7 @@ def test_messages_that_are_no_shares_are_refused(reviews, tmp_path, monkeypatch)
             )
         return head, payload
 
-    monkeypatch.setattr(SecureTrain, "encoded", cut)
+    monkeypatch.setattr(SecureTrain, "build_message", cut)
     folder = simulation.start(
         small_plan(reviews, codec=DP_SUM, secure_aggregation={}, server__rounds=1), tmp_path
     )
@@ -219,7 +219,7 @@ def test_messages_that_are_no_shares_are_refused(reviews, tmp_path, monkeypatch)
 
 def test_a_helper_refuses_what_is_no_question(reviews, tmp_path, monkeypatch) -> None:
     """A question whose length and number of clients do not fit together, and one with no clients at all."""
-    ask = HelperSums.ask
+    ask = HelperSums.build_request
 
     def bent(self, state):
         request = ask(self, state)
@@ -231,7 +231,7 @@ def test_a_helper_refuses_what_is_no_question(reviews, tmp_path, monkeypatch) ->
         )
         return replace(request, frame=messages.frame(header, payload))
 
-    monkeypatch.setattr(HelperSums, "ask", bent)
+    monkeypatch.setattr(HelperSums, "build_request", bent)
     folder = simulation.start(
         small_plan(reviews, codec=DP_SUM, secure_aggregation={}, server__rounds=2), tmp_path
     )
@@ -243,7 +243,7 @@ def test_a_helper_refuses_what_is_no_question(reviews, tmp_path, monkeypatch) ->
 
 def test_a_part_for_another_set_or_other_terms_is_not_added(reviews, tmp_path, monkeypatch) -> None:
     """A helper that answers for something else than it was asked: its part would leave the sum random, so the round is lost."""
-    answer = HelperSums.answer
+    answer = HelperSums.respond
 
     def elsewhere(self, helper, request):
         head, payload = answer(self, helper, request)
@@ -251,7 +251,7 @@ def test_a_part_for_another_set_or_other_terms_is_not_added(reviews, tmp_path, m
         changed[-1] ^= 1
         return head, changed.data
 
-    monkeypatch.setattr(HelperSums, "answer", elsewhere)
+    monkeypatch.setattr(HelperSums, "respond", elsewhere)
     folder = simulation.start(
         small_plan(reviews, codec=DP_SUM, secure_aggregation={"helpers": 2}, server__rounds=1),
         tmp_path,

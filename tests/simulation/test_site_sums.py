@@ -8,7 +8,7 @@ from tacit.errors import WireError
 from tacit.protocol import messages
 from tacit.protocol.aggregation import Intake
 from tacit.protocol.agreement import Agreement
-from tacit.protocol.exchanges.site_sums import receive_site_sum, site_sum
+from tacit.protocol.exchanges.site_sums import build_site_sum, receive_site_sum
 from tacit.randomness import Draws
 from tests.laws.codec_cases import ALL, at_client, built, label
 from tests.roles import encode
@@ -32,7 +32,7 @@ def summed(terms: Agreement, names: list[int], weight: int = 2) -> messages.Fram
             weight,
             terms.public.at(1, name),
         )
-    return site_sum(terms, 0, 1, names, total)
+    return build_site_sum(terms, 0, 1, names, total)
 
 
 @pytest.mark.parametrize("case", ALL, ids=label)

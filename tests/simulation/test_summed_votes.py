@@ -60,9 +60,9 @@ def test_with_little_noise_clients_with_wrong_labels_are_rejected(
 
 def test_too_few_testers_lose_the_round(reviews, tmp_path, monkeypatch) -> None:
     """Without a sum nobody knows who harms, so nobody is averaged."""
-    answer = SummedVotes.answer
+    answer = SummedVotes.respond
     few = lambda self, client, asked: answer(self, client, asked) if client.slot.name < 9 else None  # noqa: E731
-    monkeypatch.setattr(SummedVotes, "answer", few)
+    monkeypatch.setattr(SummedVotes, "respond", few)
     folder = simulation.start(job(reviews, 20.0), tmp_path)
     refused = record.of_kind(list(record.read(folder / RECORD)), record.Refused)
     assert {entry.exchange for entry in refused} == {"votes: helper sums", "train: helper sums"}

@@ -12,7 +12,14 @@ from tacit.assembly.agreement import RunFacts
 from tacit.errors import PlanError
 from tacit.plan import Plan
 from tacit.protocol.agreement import Agreement
-from tacit.protocol.exchanges.train import Judge, MadeUpClients, Member, Train, nobody
+from tacit.protocol.exchanges.train import (
+    Judge,
+    MadeUpClients,
+    Member,
+    Train,
+    UpdateExchange,
+    nobody,
+)
 from tacit.protocol.round import Exchange
 from tacit.randomness import Draws
 from tacit.training import HeadPlace
@@ -36,7 +43,7 @@ def build_train(
     agreement: Agreement,
     draws: Draws,
     parts: ServerParts = _NO_PARTS,
-) -> Train:
+) -> UpdateExchange:
     """Build the training exchange; `draws` are those of the side that builds it."""
     if plan.secure_aggregation is not None and agreement.codec.integers is not None:
         from tacit.assembly.secure_sums import build_sharing
@@ -48,7 +55,7 @@ def build_train(
 
 
 def build_exchanges(
-    plan: Plan, facts: RunFacts, train: Train, head: HeadPlace | None = None
+    plan: Plan, facts: RunFacts, train: UpdateExchange, head: HeadPlace | None = None
 ) -> tuple[Exchange, ...]:
     """List the exchanges of one round in order: votes if clients vote, the update, helper sums.
 
@@ -72,7 +79,7 @@ def build_exchanges(
             assert_never(plan.filter.aggregate)
 
 
-def _attach_helper_sums(plan: Plan, facts: RunFacts, train: Train) -> tuple[Exchange, ...]:
+def _attach_helper_sums(plan: Plan, facts: RunFacts, train: UpdateExchange) -> tuple[Exchange, ...]:
     if plan.secure_aggregation is None:
         return ()
     from tacit.protocol.exchanges.helper_sums import HelperSums
@@ -82,7 +89,7 @@ def _attach_helper_sums(plan: Plan, facts: RunFacts, train: Train) -> tuple[Exch
 
 
 def _build_votes(
-    plan: Plan, facts: RunFacts, train: Train, head: HeadPlace
+    plan: Plan, facts: RunFacts, train: UpdateExchange, head: HeadPlace
 ) -> tuple[Exchange, ...]:
     """Build the exchanges of last layers and of votes on them."""
     from tacit.protocol.exchanges.heads import Heads

@@ -14,7 +14,7 @@ from tacit.codecs import Codec
 from tacit.plan import Plan
 from tacit.protocol.agreement import Agreement
 from tacit.protocol.exchanges.helper_sums import HelperSums
-from tacit.protocol.exchanges.sharing import Sharing
+from tacit.protocol.exchanges.sharing import SecretSharing
 from tacit.protocol.round import Exchange
 from tacit.randomness import Draws
 from tacit.secure_aggregation import Helper, HelperKey
@@ -23,7 +23,7 @@ from tacit.secure_aggregation.helper import SiteKeys
 
 def build_sharing(
     plan: Plan, facts: RunFacts, agreement: Agreement, exchange: str, codec: Codec, dim: int
-) -> Sharing:
+) -> SecretSharing:
     """Build the split of one exchange's integers between the server and the run's helpers."""
     settings, integers = plan.secure_aggregation, codec.integers
     assert settings is not None, "a plan without a secure aggregation splits nothing"
@@ -39,7 +39,7 @@ def build_sharing(
         min_clients=max(settings.min_clients, codec.min_clients),
         rounds=agreement.server.rounds,
     )
-    return Sharing(terms, integers, dim)
+    return SecretSharing(terms, integers, dim)
 
 
 def draw_helper_key(plan: Plan, root: Draws, name: int | str) -> HelperKey:

@@ -13,7 +13,7 @@ from tacit.deployment.site.measures import build_measure_claims
 from tacit.extensions import Reference
 from tacit.plan import Columns, Plan
 from tacit.privacy.policy import Policy, Requirements, derive_requirements
-from tacit.protocol.round_claims import build_codec, claims_in_round
+from tacit.protocol.round_claims import build_codec, list_round_claims
 from tacit.runs.fingerprint import plan_fingerprint
 
 _SIZES = (100_000, 200_000)
@@ -73,7 +73,7 @@ def _facts(
         return derive_requirements(plan, digest, (), columns=roles)
 
     def found(size: int, sent: int | None = None) -> Requirements:
-        claims = claims_in_round(plan, size, clients)
+        claims = list_round_claims(plan, size, clients)
         measured = (
             (build_measure_claims(plan, policy, claims), count_measured_rounds(plan))
             if policy

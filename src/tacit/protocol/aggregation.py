@@ -76,7 +76,7 @@ class Intake:
     def check_commitment(self, sender: int, payload: memoryview) -> None:
         """Raise WireError if a client sends something else than what it committed to."""
         promised = self._commitments.get(sender)
-        if promised is not None and commitment(payload) != promised:
+        if promised is not None and compute_commitment(payload) != promised:
             raise WireError(
                 f"answer from sender {sender} refused: needs the update it committed to before the"
                 " vote, got another"
@@ -105,12 +105,12 @@ class Intake:
         self._seen.update(senders)
 
 
-def commitment(payload: memoryview) -> bytes:
+def compute_commitment(payload: memoryview) -> bytes:
     """Return what binds a client to a payload: nobody finds another one with the same digest."""
     return hashlib.sha256(payload).digest()
 
 
-class Collected:
+class CollectedUpdates:
     """The decoded update of each sender, and how much it counts, for rules that must see each of
     them. Memory grows with the cohort.
     """
@@ -124,7 +124,7 @@ class Collected:
         self._of[sender] = (update, weight)
         self.weight += weight
 
-    def merge(self, other: Collected) -> None:
+    def merge(self, other: CollectedUpdates) -> None:
         """Take over what others sent."""
         self._of |= other._of
         self.weight += other.weight

@@ -127,7 +127,7 @@ class Arm:
         object.__setattr__(self, "delta", self.plan.delta)
         object.__setattr__(self, "rations", self.plan.ledger.rations)
 
-    def ask_after(
+    def build_request_after(
         self, round_no: int, model: Vector | None, arrays: dict[str, NDArray[Any]]
     ) -> Request:
         """The request that carries the model after a round, or the sum only clients can decode."""
@@ -138,7 +138,7 @@ class Arm:
             optimizer={},
             arrays=arrays,
         )
-        return self.exchanges[0].ask(state)
+        return self.exchanges[0].build_request(state)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +150,7 @@ class Spending:
     seconds: float = 0.0
 
 
-def begun(arm: Arm, desk: Desk, clients: int) -> Checkpoint:
+def start_arm(arm: Arm, desk: Desk, clients: int) -> Checkpoint:
     """Return the arm before its first round, checkpointed."""
     model, nothing = arm.first(), np.zeros(clients, np.int64)
     state = server.initial_state(arm.plan.server, model) if model is not None else {}
@@ -173,7 +173,7 @@ def run_rounds(arm: Arm, desk: Desk, carrier: Carrier, now: Checkpoint) -> Check
 def run_round(arm: Arm, desk: Desk, carrier: Carrier, now: Checkpoint) -> Checkpoint:
     """Run one round and leave a checkpoint behind."""
     began, round_no = time.perf_counter(), now.progress.round_no + 1
-    cohort = _cohort(arm, carrier, now, round_no)
+    cohort = _choose_cohort(arm, carrier, now, round_no)
     updates, last_round = now.updates.copy(), now.last_round.copy()
     updates[cohort] += 1
     last_round[cohort] = round_no
@@ -181,8 +181,8 @@ def run_round(arm: Arm, desk: Desk, carrier: Carrier, now: Checkpoint) -> Checkp
         round_no=round_no, cohort=cohort, model=now.model, optimizer=now.state, arrays=now.arrays
     )
     before = Spending(account=ledger.Account.from_json(now.progress.account), crossed=(0, 0))
-    state, spending = _exchanged(arm, desk, carrier, state, before, int(updates.max(initial=0)))
-    seen = _seen(arm, carrier, state)
+    state, spending = _run_exchanges(arm, desk, carrier, state, before, int(updates.max(initial=0)))
+    seen = _read_model(arm, carrier, state)
     found = (
         arm.evaluator.after_round(seen, state, now.evaluated) if seen is not None else Evaluation()
     )
@@ -191,7 +191,7 @@ def run_round(arm: Arm, desk: Desk, carrier: Carrier, now: Checkpoint) -> Checkp
     account = _charge_measure(arm, desk, found, spent, carrier.clients)
     spending = replace(spending, account=account, seconds=time.perf_counter() - began)
     _note_round(arm, desk, state, spending, found.metrics)
-    progress = _after(now.progress, state, spending, found.metrics)
+    progress = _advance_progress(now.progress, state, spending, found.metrics)
     return desk.save(
         replace(
             now,
@@ -206,7 +206,7 @@ def run_round(arm: Arm, desk: Desk, carrier: Carrier, now: Checkpoint) -> Checkp
     )
 
 
-def _cohort(arm: Arm, carrier: Carrier, now: Checkpoint, round_no: int) -> Names:
+def _choose_cohort(arm: Arm, carrier: Carrier, now: Checkpoint, round_no: int) -> Names:
     """Return who is asked in a round and has something to say; where clients answer rarely, those
     who waited longest.
     """
@@ -218,7 +218,7 @@ def _cohort(arm: Arm, carrier: Carrier, now: Checkpoint, round_no: int) -> Names
     return carrier.willing(server.choose_cohort(arm.plan.server, carrier.clients, draws, answered))
 
 
-def _exchanged(
+def _run_exchanges(
     arm: Arm, desk: Desk, carrier: Carrier, state: State, before: Spending, busiest: int
 ) -> tuple[State, Spending]:
     """Return the server's state after all exchanges of a round, and what they took; `busiest` is
@@ -226,9 +226,9 @@ def _exchanged(
     """
     (up, down), account = before.crossed, before.account
     for exchange in arm.exchanges:
-        request = exchange.ask(state)
+        request = exchange.build_request(state)
         account, entries = _charge(arm, exchange, state, account, busiest)
-        _note_released(desk, [replace(entry, request=_digest(request)) for entry in entries])
+        _note_released(desk, [replace(entry, request=_hash_request(request)) for entry in entries])
         gathered = carrier.carry(exchange, request, _ticker(arm, desk, state))
         _note_refused(arm, desk, exchange, state.round_no, gathered)
         outcome = exchange.close(state, gathered.total)
@@ -306,7 +306,7 @@ def _note_released(desk: Desk, entries: list[record.Released]) -> None:
     desk.writer.sync()
 
 
-def _digest(request: Request) -> str:
+def _hash_request(request: Request) -> str:
     """Return a hash of what is asked of whom. The same request gets the same answers, also after a
     resume.
     """
@@ -382,7 +382,7 @@ def _note_round(
     )
 
 
-def _after(
+def _advance_progress(
     before: Progress, state: State, spending: Spending, metrics: dict[str, float]
 ) -> Progress:
     return replace(
@@ -402,13 +402,13 @@ def _after(
     )
 
 
-def _seen(arm: Arm, carrier: Carrier, state: State) -> Vector | None:
+def _read_model(arm: Arm, carrier: Carrier, state: State) -> Vector | None:
     """Return the round's model, as the server or else the carrier reads it; refuse one that is not
     finite.
     """
     model = state.model
     if model is None:
-        model = carrier.read(arm.ask_after(state.round_no, None, state.arrays))
+        model = carrier.read(arm.build_request_after(state.round_no, None, state.arrays))
     if model is None:
         return None
     _check_finite(model, arm.name, state.round_no)

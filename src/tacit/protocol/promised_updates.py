@@ -23,16 +23,16 @@ _MOST_BYTES = 1 << 28
 """A client keeps one update; this is for a simulation, whose one site has everybody."""
 _PAYLOAD, _MEMORY = "payload", "memory "
 
-Question = tuple[int, str]
+_RequestKey = tuple[int, str]
 """A round, and the digest of what was asked in it."""
 
 
-class Promised:
+class PromisedUpdates:
     """Encoded updates of one round, by client; with a folder also on the disk."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
-        self._question, self._bytes = (0, ""), 0
+        self._key, self._bytes = (0, ""), 0
         self._lock = Lock()  # clients of a simulation are trained in threads
         self._made: dict[int, EncodedUpdate] = {}
 
@@ -40,46 +40,46 @@ class Promised:
         """Keep what a client will send for what is asked in a round; what was kept of other rounds
         goes.
         """
-        question = request.round_no, request.digest
+        key = request.round_no, request.digest
         with self._lock:
-            if question != self._question:
-                self._question, self._bytes, self._made = question, 0, {}
+            if key != self._key:
+                self._key, self._bytes, self._made = key, 0, {}
                 if self._folder is not None:
-                    self._remove_others(question)
+                    self._remove_others(key)
             if self._folder is not None:
-                self._write(name, question, made)
+                self._write(name, key, made)
             if self._bytes + made.payload.nbytes <= _MOST_BYTES:
                 self._bytes += made.payload.nbytes
                 self._made[name] = made
 
-    def of(self, name: int, request: Request) -> EncodedUpdate | None:
+    def find(self, name: int, request: Request) -> EncodedUpdate | None:
         """Return what a client committed to for what is asked in a round; None if nothing is kept
         of it.
         """
-        question = request.round_no, request.digest
-        kept = self._made.get(name) if question == self._question else None
-        return self._read(name, question) if kept is None and self._folder is not None else kept
+        key = request.round_no, request.digest
+        kept = self._made.get(name) if key == self._key else None
+        return self._read(name, key) if kept is None and self._folder is not None else kept
 
-    def _place(self, question: Question) -> Path:
+    def _place(self, key: _RequestKey) -> Path:
         assert self._folder is not None
-        return self._folder / f"{question[0]}-{question[1]}"
+        return self._folder / f"{key[0]}-{key[1]}"
 
-    def _remove_others(self, question: Question) -> None:
-        here = self._place(question)
+    def _remove_others(self, key: _RequestKey) -> None:
+        here = self._place(key)
         for other in here.parent.glob("*"):
             if other != here:
                 shutil.rmtree(other, ignore_errors=True)
         here.mkdir(parents=True, exist_ok=True, mode=0o700)
 
-    def _write(self, name: int, question: Question, made: EncodedUpdate) -> None:
+    def _write(self, name: int, key: _RequestKey, made: EncodedUpdate) -> None:
         arrays = {
             _PAYLOAD: np.asarray(made.payload),
             **{_MEMORY + key: value for key, value in made.memory.items()},
         }
-        replace_file(self._place(question) / f"{name}.safetensors", seal(arrays))
+        replace_file(self._place(key) / f"{name}.safetensors", seal(arrays))
 
-    def _read(self, name: int, question: Question) -> EncodedUpdate | None:
-        path = self._place(question) / f"{name}.safetensors"
+    def _read(self, name: int, key: _RequestKey) -> EncodedUpdate | None:
+        path = self._place(key) / f"{name}.safetensors"
         if not path.exists():
             return None
         arrays, _ = unseal(path)

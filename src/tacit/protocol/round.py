@@ -129,7 +129,7 @@ class Gathered:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class ExchangeOutcome:
     """What an exchange leaves behind: the server's next state, and what the record should say."""
 
     state: State
@@ -148,19 +148,19 @@ class Exchange(Protocol):
     def claims(self, clients: int) -> tuple[Claim, ...]:
         """Return what one answer costs its client, when so many clients answer."""
 
-    def ask(self, state: State) -> Request:
+    def build_request(self, state: State) -> Request:
         """Return the question; runs at the server."""
 
-    def answer(self, client: Any, request: Request) -> Frame | None:
+    def respond(self, client: Any, request: Request) -> Frame | None:
         """Return one client's answer, or None if it has nothing to say; runs at the client's site
         (`site.Client`).
         """
 
-    def answer_many(self, site: Any, worker: Any, request: Request) -> Gathered:
+    def respond_many(self, site: Any, worker: Any, request: Request) -> Gathered:
         """The sum of the asked clients' answers; runs at their site (`site.Site`). An exchange may
         be faster than one client after the other, and gives the same bits.
         """
-        return answer_one_by_one(self, site, worker, request)
+        return respond_one_by_one(self, site, worker, request)
 
     def count_asked(self, request: Request, everyone: int) -> int:
         """By how many clients an answer's cost is computed, as far as the request itself says it;
@@ -182,7 +182,7 @@ class Exchange(Protocol):
         agreed on.
         """
 
-    def close(self, state: State, total: Any) -> Outcome:
+    def close(self, state: State, total: Any) -> ExchangeOutcome:
         """Return what follows from the sum; runs at the server."""
 
 
@@ -207,14 +207,14 @@ class Carrier(Protocol):
         """
 
 
-def answer_one_by_one(exchange: Exchange, site: Any, worker: Any, request: Request) -> Gathered:
+def respond_one_by_one(exchange: Exchange, site: Any, worker: Any, request: Request) -> Gathered:
     """The sum of some clients' answers: each answers for itself, and each answer is checked and
     added.
     """
     intake = request.intake(site.agreement.largest_weight)
     total, clients, bytes_up, refused = exchange.empty(), 0, 0, []
     for name in request.to.tolist():
-        frame = exchange.answer(site.client(name, worker), request)
+        frame = exchange.respond(site.client(name, worker), request)
         if frame is None:
             continue
         bytes_up += messages.size(frame)
@@ -235,7 +235,7 @@ def gather(exchange: Exchange, intake: Intake, frames: list[Frame]) -> Gathered:
         try:
             exchange.receive(intake, total, frame)
         except WireError as error:
-            refused.append(Refusal(sender=messages.sender_of(frame), reason=str(error)))
+            refused.append(Refusal(sender=messages.read_sender(frame), reason=str(error)))
     added = len(frames) - len(refused)
     return Gathered(
         total=total, clients=added, bytes_up=sum(map(messages.size, frames)), refused=tuple(refused)

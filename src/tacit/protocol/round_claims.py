@@ -7,7 +7,7 @@ from tacit.plan import Filter, Plan
 from tacit.privacy.claim import Claim
 
 
-def claims_in_round(
+def list_round_claims(
     plan: Plan, parameters: int, clients: int | None = None
 ) -> list[tuple[Claim, ...]]:
     """Collect the claims a client is charged for in a round, one tuple per exchange."""

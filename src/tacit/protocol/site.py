@@ -23,7 +23,7 @@ from tacit.privacy.claim import Claim
 from tacit.privacy.ledger.client_ledgers import ClientLedgers
 from tacit.protocol import messages
 from tacit.protocol.agreement import Agreement
-from tacit.protocol.promised_updates import Promised
+from tacit.protocol.promised_updates import PromisedUpdates
 from tacit.protocol.round import Request
 from tacit.randomness import Draws
 from tacit.rows import Clients, Rows, Vector
@@ -106,7 +106,7 @@ class Site:
         self.client_ledgers: ClientLedgers | None = (
             None  # its clients' own ledgers, which may refuse
         )
-        self.behaviour, self.promised = Honest(), Promised()
+        self.behaviour, self.promised = Honest(), PromisedUpdates()
         self._blocks = (
             None
             if isinstance(names, range) and names.start == 0
@@ -171,9 +171,9 @@ class Site:
 
     def all_have_rows(self, names: NDArray[np.int64]) -> bool:
         """Return whether each of these clients has something to train on."""
-        return bool((self.weights_of(names) > 0).all())
+        return bool((self.get_weights(names) > 0).all())
 
-    def weights_of(self, names: NDArray[np.int64]) -> NDArray[np.int64]:
+    def get_weights(self, names: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how much each of these clients counts."""
         blocks = names if self._blocks is None else [self._blocks[name] for name in names.tolist()]
         return self.weights[blocks]
@@ -212,7 +212,7 @@ class Site:
         if self._kept:
             self._kept.clear()
 
-    def digest_of_model(self, model: Vector) -> bytes:
+    def compute_model_digest(self, model: Vector) -> bytes:
         """Return a digest by which sites can compare the model they read.
 
         Where the server cannot read the model the digest is keyed with the clients' secret: from a
@@ -243,7 +243,7 @@ class Site:
             self._model = (request.round_no, self._stepped(message, request.round_no))
         return self._model[1]
 
-    def seen_by_head(
+    def compute_head_inputs(
         self, model: Vector, slot: ClientSlot, round_no: int, tests: bool = False
     ) -> tuple[training.Matrix, NDArray[np.int32]]:
         """Return what the model's last layer sees of a client's rows, and their labels: rows it

@@ -10,7 +10,7 @@ from tacit import plan as plans
 from tacit.errors import TacitError
 from tacit.plan import Plan
 from tacit.privacy import ledger
-from tacit.protocol.round_claims import claims_in_round
+from tacit.protocol.round_claims import list_round_claims
 from tacit.runs import record
 from tacit.runs.record import RUN, Released, Round
 
@@ -74,7 +74,7 @@ def _releases_per_round(entries: list[record.Entry], most: int) -> int:
     try:
         return sum(
             len(claims)
-            for claims in claims_in_round(plan, prepared[0].parameters, prepared[0].clients)
+            for claims in list_round_claims(plan, prepared[0].parameters, prepared[0].clients)
         )
     except TacitError:  # a codec that must know the sizes of layers
         return most

@@ -3,7 +3,7 @@ stopping, evaluation.
 """
 
 from tacit.server.cohort import choose_cohort
-from tacit.server.measure import compute_loss, count_by_class, measure
+from tacit.server.measure import compute_loss, count_by_class, measure, predict_classes
 from tacit.server.rules import MEMORY, TrustedReference, Updates, combine, get_rule
 from tacit.server.rules.matrix import Floats, Matrix
 from tacit.server.shared import ServerUpdate, add_server_update
@@ -33,6 +33,7 @@ __all__ = [
      "get_rule",
      "initial_state",
      "measure",
+     "predict_classes",
      "should_stop",
      "soften_model",
      "step",

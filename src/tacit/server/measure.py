@@ -33,6 +33,11 @@ def compute_loss(
     return float(-log_share[np.arange(len(labels)), labels].mean())
 
 
+def predict_classes(logits: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The most probable class of each row: one logit per row for two classes, else one per class."""
+    return (logits[:, 0] > 0).astype(np.int64) if logits.shape[1] == 1 else logits.argmax(axis=1)
+
+
 def count_by_class(
     guess: NDArray[np.int64], labels: NDArray[np.int32], classes: int
 ) -> dict[str, list[int]]:

@@ -24,7 +24,7 @@ from tacit.assembly.server_side import (
 from tacit.plan import Plan
 from tacit.privacy.claim import Claim
 from tacit.protocol import loop
-from tacit.protocol.exchanges.train import Judge, Member, Train, nobody
+from tacit.protocol.exchanges.train import Judge, Member, Train, UpdateExchange, nobody
 from tacit.protocol.loop import Arm, Desk, Evaluator
 from tacit.protocol.site import OwnRows, Site
 from tacit.randomness import Draws
@@ -120,7 +120,7 @@ class SimulatedArm:
         now = (
             self._taken_up(checkpointed)
             if checkpointed
-            else loop.begun(self.arm, desk, len(self.site.names))
+            else loop.start_arm(self.arm, desk, len(self.site.names))
         )
         if self.regime == "local_only":
             return self._local_only(now)
@@ -153,7 +153,9 @@ class SimulatedArm:
                 return kept
         if now.model is not None:
             return self.arm.release(now.model, now.state, now.progress.round_no)
-        return self.site.model(self.arm.ask_after(now.progress.round_no, None, now.arrays))
+        return self.site.model(
+            self.arm.build_request_after(now.progress.round_no, None, now.arrays)
+        )
 
     def _learner(self) -> training.Learner:
         data, plan, settings = self.setting.data, self.plan, self.plan.local
@@ -267,7 +269,7 @@ class SimulatedArm:
             )
         return site
 
-    def _train(self, facts: RunFacts) -> Train:
+    def _train(self, facts: RunFacts) -> UpdateExchange:
         match self.regime:
             case "central":
                 return Pooled(self.setting, self.plan, self.site)

@@ -108,7 +108,7 @@ def ask_helpers(
     )
     for number in request.to.tolist():
         try:
-            frame = exchange.answer(helpers[number - 1], request)
+            frame = exchange.respond(helpers[number - 1], request)
             assert frame is not None, "a helper answers or refuses"
             bytes_up += messages.size(frame)
             exchange.receive(intake, total, frame)
@@ -141,7 +141,7 @@ def _threads(
     def part(exchange: Exchange, request: Request) -> Gathered:
         worker = idle.get()
         try:
-            return exchange.answer_many(site, worker, request)
+            return exchange.respond_many(site, worker, request)
         finally:
             idle.put(worker)
 
@@ -204,6 +204,6 @@ def _part_in_process(rest: dict[str, Any], question: Packed) -> Sent:
     head, payload, _inherited["site"].behaviour.common = _inherited["questions"].view(question)
     request = Request(**rest, frame=(head, memoryview(payload)))
     exchange: Exchange = _inherited["exchanges"][request.exchange]
-    found = exchange.answer_many(_inherited["site"], _inherited["worker"], request)
+    found = exchange.respond_many(_inherited["site"], _inherited["worker"], request)
     outbox: Outbox = _inherited["outbox"]
     return outbox.put(found)

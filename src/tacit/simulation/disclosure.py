@@ -108,10 +108,10 @@ def preview_of(plan: Plan, table: data.Table, clients: Clients, draws: Draws) ->
     offer = disclosing.decide_release(table, clients, plan.data.share, draws)
     exchange = DiscloseRows(plan.name, offer.rows.schema)
     everyone = np.arange(len(clients))
-    request = exchange.ask(State(round_no=0, cohort=everyone, model=None, optimizer={}))
+    request = exchange.build_request(State(round_no=0, cohort=everyone, model=None, optimizer={}))
     weights = training.compute_weights(plan.server, offer.kept().sizes())
     messages = [
-        exchange.answer(
+        exchange.respond(
             Discloser(
                 ClientSlot(name, name, ClientRandomness(draws, name)),
                 offer.released_by(name),

@@ -77,7 +77,4 @@ class OneModel:
         return {"attack_success": float((self._guess(model, rows) == rows.labels).mean())}
 
     def _guess(self, model: Vector, rows: Rows) -> NDArray[np.int64]:
-        logits = self.learner.predict(model, rows.inputs)
-        return (
-            (logits[:, 0] > 0).astype(np.int64) if logits.shape[1] == 1 else logits.argmax(axis=1)
-        )
+        return server.predict_classes(self.learner.predict(model, rows.inputs))

@@ -17,7 +17,7 @@ def whole(header: messages.Header = HEADER, size: int = 63_307) -> bytes:
 
 def pieces(data: bytes, header: messages.Header = HEADER) -> messages.Frame:
     """The two pieces of a message that was joined: its head is as long as that of the header."""
-    cut = len(messages.head_of(header))
+    cut = len(messages.encode_head(header))
     return data[:cut], memoryview(data)[cut:]
 
 
@@ -33,8 +33,8 @@ def test_lengths_of_heads_are_known_without_making_them() -> None:
         messages.Header("run", 3, a, "plain", 9, b, 36)
         for a, b in zip(senders.tolist(), weights.tolist(), strict=True)
     ]
-    assert messages.head_sizes(header, senders, weights).tolist() == [
-        len(messages.head_of(one)) for one in made
+    assert messages.compute_head_sizes(header, senders, weights).tolist() == [
+        len(messages.encode_head(one)) for one in made
     ]
 
 
@@ -66,10 +66,10 @@ def test_a_head_begins_with_its_mark_and_its_length() -> None:
     ):
         with pytest.raises(WireError, match=r"message refused: .*head"):
             messages.parse(wrong, payload)
-    assert messages.sender_of((b"", payload)) == -1
-    assert messages.sender_of((head, payload)) == 99
+    assert messages.read_sender((b"", payload)) == -1
+    assert messages.read_sender((head, payload)) == 99
     assert messages.size((head, payload)) == len(head) + 63_307
-    longest = messages.head_of(messages.Header("r" * 80, 2**62, 2**62, "c" * 80, 2**62, 2**62, 0))
+    longest = messages.encode_head(messages.Header("r" * 80, 2**62, 2**62, "c" * 80, 2**62, 2**62, 0))
     assert messages.parse(longest, memoryview(b"")).header.run == "r" * 80
     with pytest.raises(WireError, match="its header is malformed"):
         messages.parse(head[:8] + b"\xc1" + head[9:], payload)
@@ -98,7 +98,7 @@ def test_damaged_messages_are_refused_or_differ_visibly(place, value, cut) -> No
 def test_claims_of_absurd_sizes_are_refused_before_anything_is_allocated() -> None:
     with pytest.raises(WireError, match="payload bytes"):
         messages.parse(
-            messages.head_of(messages.Header("r", 1, 2, "rr", 2**60, 1, 2**60)),
+            messages.encode_head(messages.Header("r", 1, 2, "rr", 2**60, 1, 2**60)),
             memoryview(bytes(10)),
         )
 
@@ -119,6 +119,6 @@ def test_a_message_for_another_round_names_sender_and_difference() -> None:
     ],
 )
 def test_the_smallest_and_the_largest_head(size: int, said: str) -> None:
-    lead = messages.head_of(HEADER)[:4] + max(0, size - 8).to_bytes(4, "little")
+    lead = messages.encode_head(HEADER)[:4] + max(0, size - 8).to_bytes(4, "little")
     with pytest.raises(WireError, match=said):
         messages.parse((lead + bytes(4200))[:size], memoryview(b""))

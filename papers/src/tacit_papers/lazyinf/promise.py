@@ -14,7 +14,7 @@ import numpy as np
 from tacit import plan as plans
 from tacit.privacy import ledger
 from tacit.privacy.claim import Claim
-from tacit.protocol.round_claims import claims_in_round
+from tacit.protocol.round_claims import list_round_claims
 from tacit.randomness import Draws
 from tacit.reproduction import Scale
 from tacit_papers.lazyinf.settings import SIZES, VOTE, plan, votes
@@ -50,7 +50,7 @@ def losses(plan: Tree, parameters: int) -> Figures:
     """The privacy loss of one round for a tester and for a contributor, and the number of a
     contributor's messages without a bound.
     """
-    messages = claims_in_round(plans.parse({**plan, "seed": 1}), parameters)
+    messages = list_round_claims(plans.parse({**plan, "seed": 1}), parameters)
     by_sender = [_epsilons(one) for one in messages]
     tester = by_sender[[one[0].unit for one in messages].index("vote")]
     contributor = [

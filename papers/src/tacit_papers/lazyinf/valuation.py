@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tacit import training
 from tacit.codecs.votes import single_vote
 from tacit.errors import DataError
-from tacit.protocol.exchanges.contributor_heads import helps
+from tacit.protocol.exchanges.contributor_heads import decide_votes
 from tacit.randomness import Draws
 from tacit.server import Ballots
 from tacit.training.head import Steps
@@ -189,7 +189,7 @@ def score_by_votes(
             training.compute_losses(*rows, training.stack_heads(tried))
             for tried in (head[None], heads[others])
         )
-        helped = helps(before - after, "set_sign")
+        helped = decide_votes(before - after, "set_sign")
         asked = [int(other).to_bytes(8, "little") for other in others]
         sent = single_vote.encode_votes(
             helped, asked, epsilon, draws.at("tester", tester).for_client()

@@ -15,7 +15,7 @@ from tacit.codecs import Payload
 from tacit.codecs.sums.joined import JoinedTally
 from tacit.errors import PlanError
 from tacit.protocol.exchanges.secure_train import SecureTrain
-from tacit.protocol.exchanges.train import Train
+from tacit.protocol.exchanges.train import Train, UpdateExchange
 from tacit.protocol.round import Names
 from tacit.protocol.site import Client
 from tacit.randomness import Draws
@@ -61,7 +61,9 @@ class Observed:
 
     def __init__(self, begun: FirstRound, clients: int, draws: Draws) -> None:
         self.begun, self.draws = begun, draws
-        trains = [exchange for exchange in begun.arm.exchanges if isinstance(exchange, Train)]
+        trains = [
+            exchange for exchange in begun.arm.exchanges if isinstance(exchange, UpdateExchange)
+        ]
         if not trains:
             raise PlanError(
                 "audit reconstruct needs a plan whose clients send updates, got filter.aggregate ="
@@ -70,7 +72,7 @@ class Observed:
             )
         self.train, self.site, self.worker = trains[0], begun.arm.site, begun.arm.learner.worker()
         self.terms, self.codec = self.site.agreement, self.site.codec(1)
-        self.request = self.train.ask(begun.state)
+        self.request = self.train.build_request(begun.state)
         self.model = self.site.model(self.request)
         self.cohort = begun.cohort()
         honest = np.array(
@@ -105,7 +107,7 @@ class Observed:
                 )
             )
             return [*found, *self._sum_views("whoever sees the models: the noised sum")]
-        found.append(MessageView("the server: one message", self._alone))
+        found.append(MessageView("the server: one message", self._decode_alone))
         return [
             *found,
             *(
@@ -119,10 +121,12 @@ class Observed:
         client = Client(self.site, self.site.slot(name), self.worker)
         update = self.train.update(client, self.model, 1).copy()
         return MessageVictim(
-            client, update, self.train.made(client, self.model, update, self.request).payload
+            client,
+            update,
+            self.train.encode_update(client, self.model, update, self.request).payload,
         )
 
-    def _alone(self, victim: MessageVictim) -> Vector:
+    def _decode_alone(self, victim: MessageVictim) -> Vector:
         """Return what one message says to whoever can decode it, as an update."""
         one = self.terms.codec.empty(self.terms.dim)
         one.add(victim.payload, 1, self.terms.public.at(1, victim.name))
@@ -174,7 +178,7 @@ class Observed:
                 for number in range(self.begun.arm.plan.helpers)
             ]
             total = integers.build_sum(total.value() + sum(noise), total.weight)
-        return Train(self.terms, draws).decoded(self.begun.state, total)
+        return Train(self.terms, draws).decode_mean(self.begun.state, total)
 
     def _total_of_others(self) -> Any:
         """Return the sum of the cohort without any victim, anew each time; its clients are trained
@@ -185,8 +189,8 @@ class Observed:
             adding = Train(
                 self.terms, self.draws
             )  # however numbers travel, they add up to the same
-            request = adding.ask(self.begun.state).part(rest)
-            made = adding.answer_many(self.site, self.worker, request).total if len(rest) else None
+            request = adding.build_request(self.begun.state).part(rest)
+            made = adding.respond_many(self.site, self.worker, request).total if len(rest) else None
             self._others = (
                 (made.pack(), made.weight) if made is not None else (np.empty(0, np.uint8), 0)
             )
@@ -201,7 +205,7 @@ class Observed:
         """
         codec = self.terms.codec
         if codec.sum_noise is None and codec.known_noise is None:
-            return self._alone(victim)
+            return self._decode_alone(victim)
         return np.asarray(codec.clip_update(victim.update) + self._noise(victim), np.float32)
 
     def _noise(self, victim: MessageVictim) -> Vector:
@@ -236,7 +240,9 @@ class Observed:
                 unlike,
                 signed=False,
             ),
-            MessageView("the server together with one client, who has the secret", self._alone),
+            MessageView(
+                "the server together with one client, who has the secret", self._decode_alone
+            ),
         ]
 
     def _tokens(self, payload: Payload) -> list[NDArray[Any]]:

@@ -17,7 +17,7 @@ from tacit.errors import RunError, WireError
 from tacit.protocol import messages
 from tacit.protocol.aggregation import Intake, split_into_chunks
 from tacit.protocol.agreement import Agreement
-from tacit.protocol.exchanges.site_sums import kind_of, receive_site_sum
+from tacit.protocol.exchanges.site_sums import name_site_sum, receive_site_sum
 from tacit.protocol.messages import Frame
 from tacit.protocol.messages.signed_message import SignedMessage
 from tacit.protocol.round import Exchange, Gathered, Names, Refusal, Request, Tick, gather
@@ -180,7 +180,7 @@ class SitesCarrier:
             frame = head, memoryview(body)
             try:
                 header = messages.parse(*frame).header
-                if self.agreement.sum_at_site and header.codec == kind_of(self.agreement):
+                if self.agreement.sum_at_site and header.codec == name_site_sum(self.agreement):
                     sums.append((site, frame))
                     continue
                 if header.sender not in own or header.sender in frames:

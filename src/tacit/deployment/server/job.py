@@ -204,7 +204,7 @@ class DeployedJob:
         side = ServerSide(self.plan, terms, digest, self.messenger, with_rows, self._given(terms))
         if last is None:
             self._open(desk, side, told)
-            now = loop.begun(side.arm, desk, terms.clients)
+            now = loop.start_arm(side.arm, desk, terms.clients)
             if side.warm_started:
                 desk.note(side.warm_started)
         else:
@@ -315,7 +315,7 @@ class DeployedJob:
             return
         # Only clients can read the model. Their sites say how good it is, and the hash of what they
         # read.
-        request = side.arm.ask_after(now.progress.round_no, None, now.arrays)
+        request = side.arm.build_request_after(now.progress.round_no, None, now.arrays)
         found, hashes = side.evaluator.evaluation(request, now.progress.round_no)
         if len(hashes) != 1:
             raise RunError(

@@ -181,7 +181,7 @@ class SiteEvaluator:
         if not is_measured(self.side.plan, state.round_no):
             return Evaluation()
         return self.evaluation(
-            self.side.arm.ask_after(state.round_no, model, state.arrays), state.round_no
+            self.side.arm.build_request_after(state.round_no, model, state.arrays), state.round_no
         )[0]
 
     def evaluation(self, request: Request, round_no: int) -> tuple[Evaluation, set[bytes]]:

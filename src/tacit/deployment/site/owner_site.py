@@ -219,7 +219,7 @@ class OwnerSite:
             subject, message.digest, None if softened else built.hash_of_model(None, question)
         )
         model = built.model_in(question, subject.round_no + 1)
-        answer = MeasureResponse(model=built.site.digest_of_model(model))
+        answer = MeasureResponse(model=built.site.compute_model_digest(model))
         places, owners = built.counted_rows(get_rows_per_client(policy.measures))
         noise, why = build_count_noise(run.plan, policy), run.no_counts
         if not why and noise is None:

@@ -30,11 +30,11 @@ from tacit.privacy.claim import Claim
 from tacit.protocol.aggregation import split_into_chunks
 from tacit.protocol.exchanges.disclose_rows import Discloser, DiscloseRows, describe_offer
 from tacit.protocol.exchanges.helper_sums import HelperSums
-from tacit.protocol.exchanges.site_sums import site_sum
+from tacit.protocol.exchanges.site_sums import build_site_sum
 from tacit.protocol.messages import Frame
-from tacit.protocol.promised_updates import Promised
+from tacit.protocol.promised_updates import PromisedUpdates
 from tacit.protocol.round import Exchange, Gathered, Request
-from tacit.protocol.round_claims import claims_in_round
+from tacit.protocol.round_claims import list_round_claims
 from tacit.protocol.site import OwnRows, Site
 from tacit.randomness import Draws
 from tacit.rows import Clients, Vector
@@ -116,7 +116,7 @@ class SiteSide:
             frames: list[Frame | None] = [self._summed(exchange, request, here, clock)]
         else:
             frames = [
-                exchange.answer(self.site.client(name, self.worker), request)
+                exchange.respond(self.site.client(name, self.worker), request)
                 for name in clock.each(here)
             ]
         return SiteResponse(
@@ -132,12 +132,12 @@ class SiteSide:
         """
         found = Gathered(total=train.empty(), clients=0, bytes_up=0)
         for chunk in clock.each(split_into_chunks(np.array(names))):
-            found = found.merged(train.answer_many(self.site, self.worker, request.part(chunk)))
+            found = found.merged(train.respond_many(self.site, self.worker, request.part(chunk)))
         if found.refused or found.clients != len(names):
             raise WireError(
                 found.refused[0].reason if found.refused else "a client had nothing to send"
             )
-        return site_sum(
+        return build_site_sum(
             self.site.agreement, self.site.names[0], request.round_no, names, found.total
         )
 
@@ -147,7 +147,7 @@ class SiteSide:
         if helper is None:
             raise WireError("question refused: this site is no helper of the run")
         self.known.read()
-        frame = exchange.answer(helper, request)
+        frame = exchange.respond(helper, request)
         assert frame is not None, "a helper answers or refuses"
         return _sent(frame)
 
@@ -162,7 +162,7 @@ class SiteSide:
         """What a client is charged for in a round, one tuple per exchange, if everybody is
         asked.
         """
-        return claims_in_round(self.plan, self.learner.size, self.terms.clients)
+        return list_round_claims(self.plan, self.learner.size, self.terms.clients)
 
     def hash_of_model(self, exchange: Exchange | None, question: SiteRequest) -> str | None:
         """The hash of the model in a request, or of the sum that clients read it from; None if the
@@ -200,11 +200,8 @@ class SiteSide:
         if self.learner.personal:
             return self._count_right_of_clients(model, places, round_no)
         rows = held.rows.take(places)
-        logits = self.learner.predict(model, rows.inputs)
-        guess = (
-            (logits[:, 0] > 0).astype(np.int64) if logits.shape[1] == 1 else logits.argmax(axis=1)
-        )
-        return int((guess == rows.labels).sum())
+        predicted = server.predict_classes(self.learner.predict(model, rows.inputs))
+        return int((predicted == rows.labels).sum())
 
     def _count_right_of_clients(
         self, model: Vector, places: NDArray[np.int64], round_no: int
@@ -244,7 +241,7 @@ class SiteSide:
             Discloser(slot, offer.released_by(slot.block), int(weights[slot.block]))
             for slot in slots
         ]
-        return [_sent(exchange.answer(holder, None)) for holder in holders]  # type: ignore[arg-type]
+        return [_sent(exchange.respond(holder, None)) for holder in holders]  # type: ignore[arg-type]
 
 
 def build(
@@ -282,7 +279,7 @@ def build(
         ),
     )
     if not simulated_noise:
-        site.epoch, site.promised = os.urandom(16).hex(), Promised(folder / PROMISED)
+        site.epoch, site.promised = os.urandom(16).hex(), PromisedUpdates(folder / PROMISED)
     train = build_train(plan, facts, agreement, root)
     exchanges = {one.name: one for one in build_exchanges(plan, facts, train, learner.head)}
     known = KnownSites(terms, peers)

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 from tacit.client import ClientSlot
 from tacit.errors import WireError
 from tacit.protocol import messages
-from tacit.protocol.round import Gathered, Refusal, Request, answer_one_by_one
+from tacit.protocol.round import Gathered, Refusal, Request, respond_one_by_one
 from tacit.protocol.site import Client, Site
 from tacit.rows import Vector
 from tacit.training import Group, Update, Worker
 
 if TYPE_CHECKING:
-    from tacit.protocol.exchanges.train import Train
+    from tacit.protocol.exchanges.train import UpdateExchange
 
 
-def train_together(train: Train, site: Site, worker: Worker, request: Request) -> Gathered:
+def train_together(train: UpdateExchange, site: Site, worker: Worker, request: Request) -> Gathered:
     """Return what `answer_one_by_one` returns for training, to the bit, but train many clients in one
     call.
     """
@@ -30,7 +30,7 @@ def train_together(train: Train, site: Site, worker: Worker, request: Request) -
     bytes_up, refused = 0, []
     for slot, found in zip(slots, updates, strict=True):
         update = site.behaviour.sends(slot, found, round_no, train.name)
-        frame = train.encoded(Client(site, slot, worker), model, update.row, request)
+        frame = train.build_message(Client(site, slot, worker), model, update.row, request)
         bytes_up += messages.size(frame)
         try:
             train.receive(intake, total, frame)
@@ -41,7 +41,7 @@ def train_together(train: Train, site: Site, worker: Worker, request: Request) -
     )
 
 
-def sum_updates(train: Train, site: Site, worker: Worker, request: Request) -> Gathered:
+def sum_updates(train: UpdateExchange, site: Site, worker: Worker, request: Request) -> Gathered:
     """Return what `answer_one_by_one` returns for training, to the bit, where updates are added up as
     they are.
 
@@ -49,7 +49,7 @@ def sum_updates(train: Train, site: Site, worker: Worker, request: Request) -> G
     finite says that some update was not, and the part is answered again one by one.
     """
     names, round_no, terms = request.to, request.round_no, train.agreement
-    slots, weights = [site.slot(name) for name in names.tolist()], site.weights_of(names)
+    slots, weights = [site.slot(name) for name in names.tolist()], site.get_weights(names)
     total: Any = train.empty()
     done = 0
     for group in train_groups(site, worker, site.model(request), slots, round_no):
@@ -63,15 +63,15 @@ def sum_updates(train: Train, site: Site, worker: Worker, request: Request) -> G
                 )
         done = some.stop
     if not total.is_finite():
-        return answer_one_by_one(train, site, worker, request)
+        return respond_one_by_one(train, site, worker, request)
     size = terms.codec.payload_size(terms.dim)
-    heads = messages.head_sizes(
+    heads = messages.compute_head_sizes(
         train.header(Client(site, slots[0], worker), round_no, size), names, weights
     )
     return Gathered(total=total, clients=done, bytes_up=int(heads.sum()) + done * size)
 
 
-def commit_together(train: Train, site: Site, worker: Worker, request: Request) -> None:
+def commit_together(train: UpdateExchange, site: Site, worker: Worker, request: Request) -> None:
     """Let some clients make the updates they will commit to, many in one call; each of them finds
     its own at its site.
     """

@@ -19,7 +19,7 @@ from tacit.protocol.round import Names
 from tacit.rows import Vector
 
 
-class Question(NamedTuple):
+class ContributorHeads(NamedTuple):
     """The model, its head, contributors with their heads, and for each a digest that no other
     question has.
 
@@ -34,14 +34,14 @@ class Question(NamedTuple):
     digests: list[bytes]
 
 
-def laid_out(
+def prepare_heads(
     model: Vector,
     first: training.Matrix,
     senders: Names,
     changes: NDArray[np.float32],
     *,
     everybody: bool,
-) -> Question:
+) -> ContributorHeads:
     """Return the question whether each contributor's change of the head helps; `everybody` tries
     all of them.
     """
@@ -51,13 +51,16 @@ def laid_out(
         for name, change in zip(senders, changes, strict=True)
     ]
     heads = first + changes
-    return Question(
+    return ContributorHeads(
         model, first, senders, heads, training.stack_heads(heads) if everybody else None, digests
     )
 
 
-def gains(
-    question: Question, places: NDArray[np.int64], rows: training.Matrix, labels: training.Labels
+def compute_gains(
+    question: ContributorHeads,
+    places: NDArray[np.int64],
+    rows: training.Matrix,
+    labels: training.Labels,
 ) -> NDArray[np.float32]:
     """Return how much lower the heads at some places make each row's loss, as (rows, heads)."""
     before = training.compute_losses(rows, labels, training.stack_heads(question.first[None]))
@@ -68,7 +71,7 @@ def gains(
     return before - training.compute_losses(rows, labels, question.all_beside)[:, places]
 
 
-def helps(gained: NDArray[np.float32], rule: VoteRule) -> NDArray[np.bool_]:
+def decide_votes(gained: NDArray[np.float32], rule: VoteRule) -> NDArray[np.bool_]:
     """Return whether each head helps, from how much lower it makes each row's loss; no change at
     all counts as help.
     """

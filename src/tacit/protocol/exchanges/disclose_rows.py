@@ -17,7 +17,7 @@ from tacit.privacy.claim import Claim
 from tacit.protocol import messages
 from tacit.protocol.aggregation import Intake
 from tacit.protocol.messages import Frame
-from tacit.protocol.round import Exchange, Outcome, Request, State
+from tacit.protocol.round import Exchange, ExchangeOutcome, Request, State
 from tacit.runs.record import DisclosedRows
 
 ROWS = "rows"
@@ -63,7 +63,7 @@ class DiscloseRows(Exchange):
         """Return nothing: disclosed rows have no bound; the ledger lists them with their number."""
         return ()
 
-    def ask(self, state: State) -> Request:
+    def build_request(self, state: State) -> Request:
         """Return the question, which carries nothing: the plan says which rows may leave."""
         header = messages.Header(self.run, state.round_no, 0, ROWS, len(self.columns), 0, 0)
         return Request(
@@ -73,7 +73,7 @@ class DiscloseRows(Exchange):
             frame=messages.frame(header, np.empty(0, np.uint8)),
         )
 
-    def answer(self, client: Discloser, request: Request) -> Frame:
+    def respond(self, client: Discloser, request: Request) -> Frame:
         """Return the message with a client's rows."""
         payload = np.frombuffer(pack_rows(client.rows) if client.rows.height else b"", np.uint8)
         header = messages.Header(
@@ -111,11 +111,11 @@ class DiscloseRows(Exchange):
         except WireError as error:
             raise WireError(f"message from sender {message.header.sender}: {error}") from None
 
-    def close(self, state: State, total: RowSum) -> Outcome:
+    def close(self, state: State, total: RowSum) -> ExchangeOutcome:
         """Return the state as it is: the rows become the server's own, which is not part of a
         round's state.
         """
-        return Outcome(state=state)
+        return ExchangeOutcome(state=state)
 
 
 def describe_offer(plan: Plan, found: Findings, sent: list[Frame]) -> DisclosedRows:

@@ -18,9 +18,17 @@ from tacit.privacy.claim import Claim
 from tacit.protocol import messages
 from tacit.protocol.aggregation import Intake
 from tacit.protocol.exchanges import batch
-from tacit.protocol.exchanges.train import Train
+from tacit.protocol.exchanges.train import UpdateExchange
 from tacit.protocol.messages import Frame
-from tacit.protocol.round import Exchange, Foreseen, Gathered, Names, Outcome, Request, State
+from tacit.protocol.round import (
+    Exchange,
+    ExchangeOutcome,
+    Foreseen,
+    Gathered,
+    Names,
+    Request,
+    State,
+)
 from tacit.protocol.site import Client, Site
 from tacit.randomness import ClientDraws
 from tacit.rows import Vector
@@ -31,13 +39,13 @@ HEADS, SENDERS, COMMITMENTS = "heads", "heads.senders", "heads.commitments"
 _DIGEST = 32
 
 
-class Sent:
+class ReceivedHeads:
     """Heads as they arrive, each under its sender, and what each sender commits to."""
 
     def __init__(self) -> None:
         self.rows: dict[int, NDArray[np.uint8]] = {}
 
-    def merge(self, other: Sent) -> None:
+    def merge(self, other: ReceivedHeads) -> None:
         """Take over another's heads."""
         self.rows.update(other.rows)
 
@@ -47,7 +55,7 @@ class Heads(Exchange):
 
     name = "heads"
 
-    def __init__(self, train: Train, settings: plan.Filter, place: HeadPlace) -> None:
+    def __init__(self, train: UpdateExchange, settings: plan.Filter, place: HeadPlace) -> None:
         self.train, self.settings, self.place = train, settings, place
         self.agreement = train.agreement
         self.scale = head.choose_noise_scale(settings, place.size, train.agreement.server.rounds)
@@ -58,11 +66,11 @@ class Heads(Exchange):
         """Return what a head costs its contributor."""
         return (head.build_head_claim(self.settings),)
 
-    def ask(self, state: State) -> Request:
+    def build_request(self, state: State) -> Request:
         """Return the model as a message to everybody."""
-        return replace(self.train.ask(state), exchange=self.name)
+        return replace(self.train.build_request(state), exchange=self.name)
 
-    def answer(self, client: Client, request: Request) -> Frame | None:
+    def respond(self, client: Client, request: Request) -> Frame | None:
         """Return the client's head, and with it what it commits to sending later."""
         site, slot, terms = client.site, client.slot, self.agreement
         if site.weight(slot) == 0:
@@ -72,7 +80,7 @@ class Heads(Exchange):
         sent = site.behaviour.sends(slot, change, request.round_no, self.name)
         parts = [sent.row.astype("<f4").view(np.uint8)]
         if self.binds:
-            parts.append(np.frombuffer(self.train.committed(client, request), np.uint8))
+            parts.append(np.frombuffer(self.train.commit(client, request), np.uint8))
         header = messages.Header(
             terms.run,
             request.round_no,
@@ -84,11 +92,11 @@ class Heads(Exchange):
         )
         return messages.frame(header, np.concatenate(parts))
 
-    def answer_many(self, site: Site, worker: training.Worker, request: Request) -> Gathered:
+    def respond_many(self, site: Site, worker: training.Worker, request: Request) -> Gathered:
         """The heads of the asked clients; what they commit to is trained many in one call."""
         if self.binds and site.all_have_rows(request.to):
             batch.commit_together(self.train, site, worker, request)
-        return super().answer_many(site, worker, request)
+        return super().respond_many(site, worker, request)
 
     def foresee(
         self, site: Site, worker: training.Worker, request: Request, names: Names
@@ -104,7 +112,9 @@ class Heads(Exchange):
         the plan says.
         """
         settings, site, slot, round_no = self.settings, client.site, client.slot, request.round_no
-        rows, labels = site.seen_by_head(model, site.behaviour.trains(slot, round_no), round_no)
+        rows, labels = site.compute_head_inputs(
+            model, site.behaviour.trains(slot, round_no), round_no
+        )
         first = self.place.matrix(model)
         steps = Steps(epochs=settings.epochs, lr=settings.lr, divide_by=settings.batch_rows)
         scale, own = (
@@ -132,11 +142,11 @@ class Heads(Exchange):
         assert self.scale is not None, "a checked plan says how much noise"
         return head.add_noise_to_gradients(self.scale, rows, slopes, own.at("step", step))
 
-    def empty(self) -> Sent:
+    def empty(self) -> ReceivedHeads:
         """Return no heads."""
-        return Sent()
+        return ReceivedHeads()
 
-    def receive(self, intake: Intake, total: Sent, frame: Frame) -> None:
+    def receive(self, intake: Intake, total: ReceivedHeads, frame: Frame) -> None:
         """Check one head and keep it."""
         terms, message = self.agreement, messages.parse(*frame)
         header = messages.expect(
@@ -150,7 +160,7 @@ class Heads(Exchange):
         total.rows[header.sender] = message.payload.copy()
         intake.note(header.sender)
 
-    def close(self, state: State, total: Sent) -> Outcome:
+    def close(self, state: State, total: ReceivedHeads) -> ExchangeOutcome:
         """Return the state with all heads, for the testers."""
         senders = np.array(sorted(total.rows), np.int64)
         rows = np.array([total.rows[sender] for sender in senders.tolist()], np.uint8).reshape(
@@ -158,4 +168,4 @@ class Heads(Exchange):
         )
         heads = np.ascontiguousarray(rows[:, : 4 * self.place.size]).view("<f4")
         kept = {HEADS: heads, SENDERS: senders, COMMITMENTS: rows[:, 4 * self.place.size :].copy()}
-        return Outcome(state=replace(state, arrays={**state.arrays, **kept}))
+        return ExchangeOutcome(state=replace(state, arrays={**state.arrays, **kept}))

@@ -18,28 +18,30 @@ from tacit.errors import WireError
 from tacit.privacy.claim import Claim
 from tacit.protocol import messages
 from tacit.protocol.aggregation import Intake
-from tacit.protocol.exchanges.sharing import Shares, Sharing
+from tacit.protocol.exchanges.sharing import SecretSharing, Shares
 from tacit.protocol.messages import Frame
-from tacit.protocol.round import Exchange, Outcome, Refusal, Request, State
+from tacit.protocol.round import Exchange, ExchangeOutcome, Refusal, Request, State
 from tacit.runs import record
 
 
-class Shared(Protocol):
+class SharedExchange(Protocol):
     """An exchange whose answers are shares, and what follows from their sum, or from there being
     none.
     """
 
     name: str
-    sharing: Sharing
+    sharing: SecretSharing
 
-    def summed(self, state: State, numbers: NDArray[np.int64], clients: int) -> Outcome:
+    def finish_with_sum(
+        self, state: State, numbers: NDArray[np.int64], clients: int
+    ) -> ExchangeOutcome:
         """Return what follows from the sum over so many clients."""
 
-    def lost(self, state: State) -> Outcome:
+    def finish_without_sum(self, state: State) -> ExchangeOutcome:
         """Return what follows where there is no sum."""
 
 
-class Parts:
+class HelperParts:
     """What helpers sent, by their numbers, with the tag that says what it is a part of, and which
     of them refused.
     """
@@ -56,7 +58,7 @@ class HelperSums(Exchange):
     asks_helpers = True
     carries_model = False
 
-    def __init__(self, shared: Shared, arm: str) -> None:
+    def __init__(self, shared: SharedExchange, arm: str) -> None:
         self.shared, self.arm, self.terms = shared, arm, shared.sharing.terms
         self.name = f"{shared.name}: helper sums"
 
@@ -64,7 +66,7 @@ class HelperSums(Exchange):
         """Return nothing: the claim of the exchange before it is about the sum."""
         return ()
 
-    def ask(self, state: State) -> Request:
+    def build_request(self, state: State) -> Request:
         """Return the set of clients that answered, with their envelopes; too small a set is not
         asked about.
         """
@@ -91,7 +93,7 @@ class HelperSums(Exchange):
             frame=messages.frame(header, payload),
         )
 
-    def answer(self, helper: secure_aggregation.Helper, request: Request) -> Frame:
+    def respond(self, helper: secure_aggregation.Helper, request: Request) -> Frame:
         """Return the helper's part; runs at the helper, which raises WireError where it must not
         answer.
         """
@@ -129,11 +131,11 @@ class HelperSums(Exchange):
         )
         return messages.frame(own, payload)
 
-    def empty(self) -> Parts:
+    def empty(self) -> HelperParts:
         """Return no parts."""
-        return Parts()
+        return HelperParts()
 
-    def receive(self, intake: Intake, total: Parts, frame: Frame) -> None:
+    def receive(self, intake: Intake, total: HelperParts, frame: Frame) -> None:
         """Check one helper's part and keep it, with the set it is for."""
         terms, message, size = self.terms, messages.parse(*frame), self.terms.share_size
         expected = {
@@ -150,7 +152,7 @@ class HelperSums(Exchange):
         total.tags[header.sender] = message.payload[size:].tobytes()
         intake.note(header.sender)
 
-    def close(self, state: State, total: Parts) -> Outcome:
+    def close(self, state: State, total: HelperParts) -> ExchangeOutcome:
         """Return what follows from the whole sum; where a part is missing, what follows without it,
         and why.
         """
@@ -162,9 +164,9 @@ class HelperSums(Exchange):
                 np.add(whole, part, out=whole)
             numbers = secure_aggregation.to_signed(whole)
             if self.shared.sharing.is_possible(numbers, shares.weight):
-                return self.shared.summed(state, numbers, shares.weight)
+                return self.shared.finish_with_sum(state, numbers, shares.weight)
             total.refused.append(Refusal(sender=0, reason=self._impossible(shares.weight)))
-        outcome, refused = self.shared.lost(state), list(total.refused)
+        outcome, refused = self.shared.finish_without_sum(state), list(total.refused)
         if shares.weight < self.terms.min_clients:
             why = (
                 f"round lost: needs at least {self.terms.min_clients:,} clients in a secure sum,"
@@ -183,7 +185,7 @@ class HelperSums(Exchange):
             " compare their logs"
         )
 
-    def _refuse_other_sets(self, total: Parts, tag: bytes) -> None:
+    def _refuse_other_sets(self, total: HelperParts, tag: bytes) -> None:
         """Leave out parts for another set, plan or terms than the server's: they would not cancel
         the masks.
         """

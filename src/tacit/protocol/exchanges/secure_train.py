@@ -13,21 +13,21 @@ from tacit.codecs import EncodedUpdate, Payload
 from tacit.protocol import messages
 from tacit.protocol.aggregation import Intake
 from tacit.protocol.agreement import Agreement
-from tacit.protocol.exchanges.sharing import Shares, Sharing
-from tacit.protocol.exchanges.train import Member, Train, nobody
+from tacit.protocol.exchanges.sharing import SecretSharing, Shares
+from tacit.protocol.exchanges.train import Member, UpdateExchange, nobody
 from tacit.protocol.messages import Frame
-from tacit.protocol.round import Outcome, State
+from tacit.protocol.round import ExchangeOutcome, State
 from tacit.protocol.site import Client
 from tacit.randomness import Draws
 
 
-class SecureTrain(Train):
+class SecureTrain(UpdateExchange):
     """One share of an update per client and round. The sum is only made after it, with the
     helpers.
     """
 
     def __init__(
-        self, agreement: Agreement, draws: Draws, sharing: Sharing, member: Member = nobody
+        self, agreement: Agreement, draws: Draws, sharing: SecretSharing, member: Member = nobody
     ) -> None:
         super().__init__(agreement, draws, member)
         self.sharing = sharing
@@ -37,18 +37,20 @@ class SecureTrain(Train):
         """Return what a client's message calls itself."""
         return f"{self.agreement.codec.name}.share"
 
-    def _sent(self, client: Client, made: EncodedUpdate, round_no: int) -> Payload:
+    def _build_payload(self, client: Client, made: EncodedUpdate, round_no: int) -> Payload:
         return self.sharing.payload(client, made.payload, round_no)
 
-    def _bound(self, client: Client, made: EncodedUpdate, round_no: int) -> memoryview:
+    def _get_committed_bytes(
+        self, client: Client, made: EncodedUpdate, round_no: int
+    ) -> memoryview:
         """Return the share: its masks make it fit one update and otherwise only noise."""
         return self.sharing.share(client, made.payload, round_no).data.cast("B")
 
-    def empty(self) -> Shares:  # type: ignore[override]
+    def empty(self) -> Shares:
         """Return the sum of no shares."""
         return Shares(self.sharing.terms)
 
-    def receive(self, intake: Intake, total: Shares, frame: Frame) -> None:  # type: ignore[override]
+    def receive(self, intake: Intake, total: Shares, frame: Frame) -> None:
         """Check one client's message as far as it can be read, and add its share."""
         terms, message = self.agreement, messages.parse(*frame)
         size = self.sharing.payload_size
@@ -60,14 +62,18 @@ class SecureTrain(Train):
         self.sharing.add(total, header.sender, message.payload)
         intake.note(header.sender)
 
-    def close(self, state: State, total: Shares) -> Outcome:  # type: ignore[override]
+    def close(self, state: State, total: Shares) -> ExchangeOutcome:
         """Return the state with the server's part of the sum, for the helpers to complete."""
-        return Outcome(state=replace(state, pending=total))
+        return ExchangeOutcome(state=replace(state, pending=total))
 
-    def summed(self, state: State, numbers: NDArray[np.int64], clients: int) -> Outcome:
+    def finish_with_sum(
+        self, state: State, numbers: NDArray[np.int64], clients: int
+    ) -> ExchangeOutcome:
         """Return the next model, from the sum over so many clients."""
-        return Outcome(state=self.stepped(state, self.sharing.integers.build_sum(numbers, clients)))
+        return ExchangeOutcome(
+            state=self.step(state, self.sharing.integers.build_sum(numbers, clients))
+        )
 
-    def lost(self, state: State) -> Outcome:
+    def finish_without_sum(self, state: State) -> ExchangeOutcome:
         """Return what a round without a sum leaves: the model as it was."""
-        return Outcome(state=replace(state, pending=None))
+        return ExchangeOutcome(state=replace(state, pending=None))

@@ -43,7 +43,7 @@ class OwnKeys(NamedTuple):
     salt: bytes
 
 
-class Sharing:
+class SecretSharing:
     """How messages of one exchange, for `dim` parameters, are split as the integers they are.
 
     The digest of the run is in the addresses of keys, so that no two runs share one. Keys are

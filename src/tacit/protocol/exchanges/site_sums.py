@@ -14,12 +14,14 @@ from tacit.protocol.agreement import Agreement
 from tacit.protocol.messages import Frame
 
 
-def kind_of(agreement: Agreement) -> str:
+def name_site_sum(agreement: Agreement) -> str:
     """Return what such a message calls itself."""
     return f"{agreement.codec.name}.sum"
 
 
-def site_sum(agreement: Agreement, site: int, round_no: int, names: list[int], total: Sum) -> Frame:
+def build_site_sum(
+    agreement: Agreement, site: int, round_no: int, names: list[int], total: Sum
+) -> Frame:
     """Return the message of a site about some of its clients: how many, their names, the packed
     sum.
     """
@@ -29,7 +31,7 @@ def site_sum(agreement: Agreement, site: int, round_no: int, names: list[int], t
         agreement.run,
         round_no,
         site,
-        kind_of(agreement),
+        name_site_sum(agreement),
         agreement.dim,
         total.weight,
         payload.nbytes,
@@ -50,7 +52,7 @@ def receive_site_sum(
         message,
         run=agreement.run,
         round_no=intake.round_no,
-        codec=kind_of(agreement),
+        codec=name_site_sum(agreement),
         dim=agreement.dim,
     ).header
     if header.payload_size < 8:

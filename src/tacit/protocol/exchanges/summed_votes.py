@@ -15,22 +15,22 @@ from tacit.privacy.claim import Claim
 from tacit.protocol import messages
 from tacit.protocol.aggregation import Intake
 from tacit.protocol.exchanges.heads import COMMITMENTS, HEADS, SENDERS, Heads
-from tacit.protocol.exchanges.sharing import Shares, Sharing
-from tacit.protocol.exchanges.votes import Cast, Votes
+from tacit.protocol.exchanges.sharing import SecretSharing, Shares
+from tacit.protocol.exchanges.votes import VoteExchange
 from tacit.protocol.messages import Frame
-from tacit.protocol.round import Outcome, State
+from tacit.protocol.round import ExchangeOutcome, State
 from tacit.protocol.site import Client
 from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
 from tacit.server import Ballots
 
 
-class SummedVotes(Votes):
+class SummedVotes(VoteExchange):
     """A vector of votes per tester, sent as a share. Who is rejected is decided after the helpers
     have added up.
     """
 
     def __init__(
-        self, heads: Heads, clients: int, arm: str, codec: Codec, sharing: Sharing
+        self, heads: Heads, clients: int, arm: str, codec: Codec, sharing: SecretSharing
     ) -> None:
         super().__init__(heads, clients, arm)
         self.codec, self.sharing = codec, sharing
@@ -58,11 +58,11 @@ class SummedVotes(Votes):
         ).payload  # clients draw nothing
         return self.sharing.payload(client, message, round_no)
 
-    def empty(self) -> Shares:  # type: ignore[override]
+    def empty(self) -> Shares:
         """Return no shares."""
         return Shares(self.sharing.terms)
 
-    def receive(self, intake: Intake, total: Shares, frame: Frame) -> None:  # type: ignore[override]
+    def receive(self, intake: Intake, total: Shares, frame: Frame) -> None:
         """Check one tester's message as far as it can be read, and add its share."""
         terms, message = self.agreement, messages.parse(*frame)
         size = self.sharing.payload_size
@@ -73,17 +73,13 @@ class SummedVotes(Votes):
         self.sharing.add(total, header.sender, message.payload)
         intake.note(header.sender)
 
-    def close(self, state: State, total: Shares | Cast) -> Outcome:
-        """Return the state with the server's part of the sum, for the helpers to complete; with the
-        sum itself, decide.
-        """
-        return (
-            super().close(state, total)
-            if isinstance(total, Cast)
-            else Outcome(state=replace(state, pending=total))
-        )
+    def close(self, state: State, total: Shares) -> ExchangeOutcome:
+        """Keep the server's part of the sum until the helpers have sent theirs."""
+        return ExchangeOutcome(state=replace(state, pending=total))
 
-    def summed(self, state: State, numbers: NDArray[np.int64], clients: int) -> Outcome:
+    def finish_with_sum(
+        self, state: State, numbers: NDArray[np.int64], clients: int
+    ) -> ExchangeOutcome:
         """Return who is accepted, from the noisy sum of so many testers' votes."""
         testers, senders = (
             np.array(sorted(state.pending.envelopes), np.int64),
@@ -98,11 +94,10 @@ class SummedVotes(Votes):
         )
         assert self.codec.sum_noise is not None
         noise = np.full(self.clients, self.codec.sum_noise(self.clients) ** 2)
-        cast = Cast(self.clients)
-        cast.ballots = Ballots(votes=votes, squares=count, fourths=count, count=count, noise=noise)
-        return self.close(replace(state, pending=None), cast)
+        ballots = Ballots(votes=votes, squares=count, fourths=count, count=count, noise=noise)
+        return self.decide(replace(state, pending=None), ballots)
 
-    def lost(self, state: State) -> Outcome:
+    def finish_without_sum(self, state: State) -> ExchangeOutcome:
         """Return what a round without votes leaves: nobody is averaged, for nobody knows
         who harms.
         """
@@ -111,6 +106,6 @@ class SummedVotes(Votes):
             for key, value in state.arrays.items()
             if key not in (HEADS, SENDERS, COMMITMENTS)
         }
-        return Outcome(
+        return ExchangeOutcome(
             state=replace(state, pending=None, cohort=np.empty(0, np.int64), arrays=arrays)
         )

@@ -16,11 +16,19 @@ from tacit import server
 from tacit.codecs import EncodedUpdate, Payload, Sum
 from tacit.privacy.claim import Claim
 from tacit.protocol import messages
-from tacit.protocol.aggregation import Collected, Intake, commitment
+from tacit.protocol.aggregation import CollectedUpdates, Intake, compute_commitment
 from tacit.protocol.agreement import Agreement
 from tacit.protocol.exchanges import batch
 from tacit.protocol.messages import Frame
-from tacit.protocol.round import Exchange, Foreseen, Gathered, Names, Outcome, Request, State
+from tacit.protocol.round import (
+    Exchange,
+    ExchangeOutcome,
+    Foreseen,
+    Gathered,
+    Names,
+    Request,
+    State,
+)
 from tacit.protocol.site import MODEL, SUM, Client, Site
 from tacit.randomness import Draws, PublicDraws
 from tacit.rows import Vector
@@ -59,8 +67,10 @@ def nobody(model: Vector, round_no: int) -> None:
     """Return nothing: a server without rows of its own."""
 
 
-class Train(Exchange):
-    """One update per client and round."""
+class UpdateExchange(Exchange):
+    """One update per client and round, without the sum of the messages: subclasses say what the
+    server adds up.
+    """
 
     name = "train"
     # whether clients commit to their answers first; each answer then ends with the salt of its
@@ -99,7 +109,7 @@ class Train(Exchange):
             for claim in claims
         )
 
-    def ask(self, state: State) -> Request:
+    def build_request(self, state: State) -> Request:
         """Return the model as a message; where only clients can read it, the sum it follows
         from.
         """
@@ -122,45 +132,49 @@ class Train(Exchange):
             commitments=state.commitments,
         )
 
-    def answer(self, client: Client, request: Request) -> Frame | None:
+    def respond(self, client: Client, request: Request) -> Frame | None:
         """Train on the client's rows, encode the update, and return the message; None from a client
         without rows.
         """
         site, slot = client.site, client.slot
         if site.weight(slot) == 0:
             return None
-        model, kept = site.model(request), site.promised.of(slot.name, request)
+        model, kept = site.model(request), site.promised.find(slot.name, request)
         if kept is not None:
-            return self._message(client, kept, request.round_no)
-        return self.encoded(client, model, self.update(client, model, request.round_no), request)
+            return self._build_frame(client, kept, request.round_no)
+        return self.build_message(
+            client, model, self.update(client, model, request.round_no), request
+        )
 
-    def answer_many(self, site: Site, worker: Worker, request: Request) -> Gathered:
+    def respond_many(self, site: Site, worker: Worker, request: Request) -> Gathered:
         """The sum of the asked clients' answers; where all of them train, many in one call."""
         if site.all_have_rows(request.to) and not request.commitments:
             return batch.train_together(self, site, worker, request)
-        return super().answer_many(site, worker, request)
+        return super().respond_many(site, worker, request)
 
     def foresee(self, site: Site, worker: Worker, request: Request, names: Names) -> Foreseen:
         """What some clients would honestly send."""
         slots = [site.slot(name) for name in names.tolist()]
         updates = batch.train_each(site, worker, site.model(request), slots, request.round_no)
-        return {Train.name: np.stack([update.row.copy() for update in updates])}
+        return {self.name: np.stack([update.row.copy() for update in updates])}
 
-    def committed(self, client: Client, request: Request) -> bytes:
+    def commit(self, client: Client, request: Request) -> bytes:
         """Return what binds the client to the answer it will give; nothing leaves yet, so nothing
         is charged.
         """
-        made = client.site.promised.of(client.slot.name, request)
+        made = client.site.promised.find(client.slot.name, request)
         if made is None:
             model = client.site.model(request)
             made = self.promise(
                 client, model, self.update(client, model, request.round_no), request
             )
-        return commitment(self._bound(client, made, request.round_no))
+        return compute_commitment(self._get_committed_bytes(client, made, request.round_no))
 
-    def _bound(self, client: Client, made: EncodedUpdate, round_no: int) -> memoryview:
+    def _get_committed_bytes(
+        self, client: Client, made: EncodedUpdate, round_no: int
+    ) -> memoryview:
         """Return the bytes of an answer that a client commits to."""
-        return self._salted(client, made, round_no).data.cast("B")
+        return self._add_salt(client, made, round_no).data.cast("B")
 
     def promise(
         self, client: Client, model: Vector, update: Vector, request: Request
@@ -171,7 +185,7 @@ class Train(Exchange):
         `request` may be another exchange's, if it carries the same model as the one that will ask
         for the update.
         """
-        made = self.made(client, model, update, request)
+        made = self.encode_update(client, model, update, request)
         client.site.promised.keep(client.slot.name, request, made)
         return made
 
@@ -186,20 +200,24 @@ class Train(Exchange):
         )
         return behaviour.sends(slot, found, round_no, self.name).row
 
-    def encoded(self, client: Client, model: Vector, update: Vector, request: Request) -> Frame:
+    def build_message(
+        self, client: Client, model: Vector, update: Vector, request: Request
+    ) -> Frame:
         """The message of a client that changed the model by an update."""
-        return self._message(client, self.made(client, model, update, request), request.round_no)
+        return self._build_frame(
+            client, self.encode_update(client, model, update, request), request.round_no
+        )
 
-    def _message(self, client: Client, made: EncodedUpdate, round_no: int) -> Frame:
+    def _build_frame(self, client: Client, made: EncodedUpdate, round_no: int) -> Frame:
         client.site.remember(client.slot, round_no, made.memory)
-        payload = self._sent(client, made, round_no)
+        payload = self._build_payload(client, made, round_no)
         return messages.frame(self.header(client, round_no, payload.nbytes), payload)
 
-    def _sent(self, client: Client, made: EncodedUpdate, round_no: int) -> Payload:
+    def _build_payload(self, client: Client, made: EncodedUpdate, round_no: int) -> Payload:
         """Return the payload of a message with an encoded update."""
-        return self._salted(client, made, round_no)
+        return self._add_salt(client, made, round_no)
 
-    def _salted(self, client: Client, made: EncodedUpdate, round_no: int) -> Payload:
+    def _add_salt(self, client: Client, made: EncodedUpdate, round_no: int) -> Payload:
         """Return an encoded update with the salt of its commitment, if there is one.
 
         The salt follows from the payload by HMAC-SHA256: a site that is set back and trains again
@@ -216,7 +234,7 @@ class Train(Exchange):
         salt = hmac.digest(key, made.payload.data.cast("B"), "sha256")[:SALT]
         return np.concatenate([made.payload, np.frombuffer(salt, np.uint8)])
 
-    def made(
+    def encode_update(
         self, client: Client, model: Vector, update: Vector, request: Request
     ) -> EncodedUpdate:
         """Return an encoded update; the same each time, since its randomness has an address."""
@@ -240,47 +258,7 @@ class Train(Exchange):
             payload_size,
         )
 
-    def empty(self) -> Sum | Collected:
-        """Return the sum of no updates; where the server's rule looks at single updates, a
-        collection of none.
-        """
-        if self.agreement.server.one_by_one:
-            return Collected()
-        return self.agreement.codec.empty(self.agreement.dim)
-
-    def receive(self, intake: Intake, total: Sum | Collected, frame: Frame) -> None:
-        """Check one client's message against what was agreed, and add it to the round's sum."""
-        terms, message = self.agreement, messages.parse(*frame)
-        size = terms.codec.payload_size(terms.dim)
-        whole = size + SALT if self.commits else size
-        header = messages.expect(
-            message, run=terms.run, codec=terms.codec.name, dim=terms.dim, payload_size=whole
-        ).header
-        intake.check(header.sender, header.round_no, header.weight)
-        intake.check_commitment(header.sender, frame[1])
-        public, message = (
-            terms.public.at(header.round_no, header.sender),
-            messages.Message(header, message.payload[:size]),
-        )
-        if isinstance(total, Collected):
-            total.add(header.sender, self._alone(message, public), header.weight)
-        else:
-            total.add(message.payload, header.weight, public)
-        intake.note(header.sender)
-
-    def _alone(self, message: messages.Message, public: PublicDraws) -> Vector:
-        """Return what one message says, decoded as if it were the round's only one."""
-        terms, round_no = self.agreement, message.header.round_no
-        one = terms.codec.empty(terms.dim)
-        one.add(message.payload, 1, public)
-        own = self.draws.at("decode", terms.identity, round_no, message.header.sender)
-        return terms.codec.decode(one, public=terms.public.at(round_no), own=own)
-
-    def close(self, state: State, total: Sum | Collected) -> Outcome:
-        """The state with the next model."""
-        return Outcome(state=self.stepped(state, total))
-
-    def stepped(self, state: State, total: Sum | Collected) -> State:
+    def step(self, state: State, total: Sum | CollectedUpdates) -> State:
         """Return the state after the server's step; where clients decode, the sum is kept as it is,
         to be sent back.
 
@@ -289,7 +267,7 @@ class Train(Exchange):
         too, for whether anybody answered must not show.
         """
         terms = self.agreement
-        if terms.codec.decoded_by == "clients" and not isinstance(total, Collected):
+        if terms.codec.decoded_by == "clients" and not isinstance(total, CollectedUpdates):
             kept = {SUM: total.pack(), f"{SUM}.weight": np.array([total.weight])}
             return replace(state, model=None, pending=None, arrays={**state.arrays, **kept})
         assert state.model is not None
@@ -298,12 +276,12 @@ class Train(Exchange):
         if not says and own is None:
             return replace(state, pending=None)
         mean, arrays = np.zeros(terms.dim, np.float32), state.arrays
-        if isinstance(total, Collected):
-            mean, arrays = self._combined(state, total)
+        if isinstance(total, CollectedUpdates):
+            mean, arrays = self._combine(state, total)
         elif says:
             if self.canaries is not None:
                 self.canaries.join(total, state.round_no)
-            mean = self.decoded(state, total)
+            mean = self.decode_mean(state, total)
             if self.canaries is not None:
                 arrays = self.canaries.seen(arrays, mean)
         if own is not None:
@@ -311,7 +289,7 @@ class Train(Exchange):
         model, optimizer = server.step(terms.server, state.model, mean, state.optimizer)
         return replace(state, model=model, optimizer=optimizer, pending=None, arrays=arrays)
 
-    def decoded(self, state: State, total: Sum) -> Vector:
+    def decode_mean(self, state: State, total: Sum) -> Vector:
         """Return the mean update of a sum, with what noise the server adds."""
         terms, noise = self.agreement, self.draws.at("decode", self.agreement.identity)
         if terms.codec.decode_over_rounds is not None:
@@ -321,7 +299,7 @@ class Train(Exchange):
         )
         return mean if state.model is None else terms.codec.compute_update(state.model, mean)
 
-    def _combined(self, state: State, total: Collected) -> tuple[Vector, Arrays]:
+    def _combine(self, state: State, total: CollectedUpdates) -> tuple[Vector, Arrays]:
         """Return the mean update by the server's rule, and what an exchange leaves for the next,
         the rule's memory with it.
         """
@@ -336,3 +314,47 @@ class Train(Exchange):
         with one_thread():  # were BLAS to use more, a result could depend on the machine's cores
             mean, memory = server.combine(self.agreement.server, given, state.arrays, clean)
         return mean, {**others, **memory}
+
+
+class Train(UpdateExchange):
+    """One update per client and round; the server adds up the messages themselves."""
+
+    def empty(self) -> Sum | CollectedUpdates:
+        """Return the sum of no updates; where the server's rule looks at single updates, a
+        collection of none.
+        """
+        if self.agreement.server.one_by_one:
+            return CollectedUpdates()
+        return self.agreement.codec.empty(self.agreement.dim)
+
+    def receive(self, intake: Intake, total: Sum | CollectedUpdates, frame: Frame) -> None:
+        """Check one client's message against what was agreed, and add it to the round's sum."""
+        terms, message = self.agreement, messages.parse(*frame)
+        size = terms.codec.payload_size(terms.dim)
+        whole = size + SALT if self.commits else size
+        header = messages.expect(
+            message, run=terms.run, codec=terms.codec.name, dim=terms.dim, payload_size=whole
+        ).header
+        intake.check(header.sender, header.round_no, header.weight)
+        intake.check_commitment(header.sender, frame[1])
+        public, message = (
+            terms.public.at(header.round_no, header.sender),
+            messages.Message(header, message.payload[:size]),
+        )
+        if isinstance(total, CollectedUpdates):
+            total.add(header.sender, self._decode_alone(message, public), header.weight)
+        else:
+            total.add(message.payload, header.weight, public)
+        intake.note(header.sender)
+
+    def _decode_alone(self, message: messages.Message, public: PublicDraws) -> Vector:
+        """Return what one message says, decoded as if it were the round's only one."""
+        terms, round_no = self.agreement, message.header.round_no
+        one = terms.codec.empty(terms.dim)
+        one.add(message.payload, 1, public)
+        own = self.draws.at("decode", terms.identity, round_no, message.header.sender)
+        return terms.codec.decode(one, public=terms.public.at(round_no), own=own)
+
+    def close(self, state: State, total: Sum | CollectedUpdates) -> ExchangeOutcome:
+        """The state with the next model."""
+        return ExchangeOutcome(state=self.step(state, total))

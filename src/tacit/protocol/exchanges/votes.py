@@ -4,6 +4,7 @@ averaged.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 
 import numpy as np
@@ -16,10 +17,15 @@ from tacit.errors import WireError
 from tacit.privacy.claim import Claim
 from tacit.protocol import messages
 from tacit.protocol.aggregation import Intake
-from tacit.protocol.exchanges.contributor_heads import Question, gains, helps, laid_out
+from tacit.protocol.exchanges.contributor_heads import (
+    ContributorHeads,
+    compute_gains,
+    decide_votes,
+    prepare_heads,
+)
 from tacit.protocol.exchanges.heads import COMMITMENTS, HEADS, SENDERS, Heads
 from tacit.protocol.messages import Frame
-from tacit.protocol.round import Exchange, Names, Outcome, Request, State
+from tacit.protocol.round import Exchange, ExchangeOutcome, Names, Request, State
 from tacit.protocol.site import Client
 from tacit.runs import record
 from tacit.server import Ballots
@@ -27,33 +33,29 @@ from tacit.server import Ballots
 BALLOTS = "ballots"
 
 
-class Cast:
+class VoteTotals:
     """Votes as they arrive: sums over testers, a place per client of the run."""
 
     def __init__(self, clients: int) -> None:
         self.ballots = Ballots.none(clients)
 
-    def merge(self, other: Cast) -> None:
+    def merge(self, other: VoteTotals) -> None:
         """Add another's votes."""
         self.ballots = self.ballots.plus(other.ballots)
 
 
-class Votes(Exchange):
-    """A bit per tester and assigned contributor."""
+class VoteExchange(Exchange):
+    """Votes of testers on the heads of contributors: subclasses say how they are sent and summed."""
 
     name = "votes"
 
     def __init__(self, heads: Heads, clients: int, arm: str) -> None:
         self.heads, self.clients, self.arm = heads, clients, arm
         self.agreement, self.settings = heads.agreement, heads.settings
-        self._laid_out: tuple[memoryview, Question] | None = None
+        self._laid_out: tuple[memoryview, ContributorHeads] | None = None
         self._drawn: tuple[int, Names, NDArray[np.int64]] | None = None
 
-    def claims(self, clients: int) -> tuple[Claim, ...]:
-        """Return what a tester's votes cost it at most."""
-        return (claim(self.settings, clients),)
-
-    def ask(self, state: State) -> Request:
+    def build_request(self, state: State) -> Request:
         """Return the model, who contributed, and all heads, as one message to everybody."""
         assert state.model is not None
         terms, senders, heads = self.agreement, state.arrays[SENDERS], state.arrays[HEADS]
@@ -70,19 +72,19 @@ class Votes(Exchange):
             frame=messages.frame(header, payload),
         )
 
-    def answer(self, client: Client, request: Request) -> Frame | None:
+    def respond(self, client: Client, request: Request) -> Frame | None:
         """Try the heads of the assigned contributors on the client's own test rows and return its
         votes.
         """
         terms, site, slot = self.agreement, client.site, client.slot
         question = self._question(request)
-        rows, labels = site.seen_by_head(question.model, slot, request.round_no, tests=True)
+        rows, labels = site.compute_head_inputs(question.model, slot, request.round_no, tests=True)
         if not len(rows):
             return None
         senders = question.senders
         on = self._assigned(senders, request.round_no)[np.searchsorted(senders, slot.name)]
         places = np.searchsorted(senders, on)
-        helped = helps(gains(question, places, rows, labels), self.settings.vote)
+        helped = decide_votes(compute_gains(question, places, rows, labels), self.settings.vote)
         asked = [question.digests[place] for place in places.tolist()]
         payload = self._payload(client, on, helped, asked, request.round_no)
         header = messages.Header(
@@ -96,31 +98,13 @@ class Votes(Exchange):
         )
         return messages.frame(header, payload)
 
-    def _payload(
-        self,
-        client: Client,
-        on: NDArray[np.int64],
-        helped: NDArray[np.bool_],
-        asked: list[bytes],
-        round_no: int,
-    ) -> Payload:
-        """Return a tester's votes as it sends them: randomised, unless it cheats."""
-        slot = client.slot
-        epsilon, cheated = (
-            self._epsilon(slot.name),
-            client.site.behaviour.votes(slot, helped, on, round_no),
-        )
-        if cheated is None:
-            return single_vote.encode_votes(helped, asked, epsilon, slot.own.coins())
-        return single_vote.encode_true_votes(cheated, epsilon)
-
     def count_asked(self, request: Request, everyone: int) -> int:
         """On how many contributors votes are asked, by the message itself: what is said beside it
         costs nobody anything.
         """
         return len(self._question(request).senders)
 
-    def _question(self, request: Request) -> Question:
+    def _question(self, request: Request) -> ContributorHeads:
         """Return what a request asks; the same bytes are read once, however many clients a site
         has.
         """
@@ -129,7 +113,7 @@ class Votes(Exchange):
             self._laid_out = kept = (payload, self._read(request))
         return kept[1]
 
-    def _read(self, request: Request) -> Question:
+    def _read(self, request: Request) -> ContributorHeads:
         terms, place, few = self.agreement, self.heads.place, self.settings.testers
         message = messages.expect(
             messages.parse(*request.frame),
@@ -157,7 +141,7 @@ class Votes(Exchange):
             .view(np.float32)
             .reshape(count, place.inputs + 1, place.outputs)
         )
-        return laid_out(
+        return prepare_heads(
             model, place.matrix(model), senders, changes, everybody=few is None or few >= count - 1
         )
 
@@ -172,39 +156,22 @@ class Votes(Exchange):
             )
         return kept[2]
 
-    def _epsilon(self, name: int) -> float | None:
-        """Return the loss per vote a tester chose; in a simulation choices go round."""
-        choice = self.settings.vote_epsilon
-        return choice[name % len(choice)] if isinstance(choice, tuple) else choice
+    @abstractmethod
+    def _payload(
+        self,
+        client: Client,
+        on: NDArray[np.int64],
+        helped: NDArray[np.bool_],
+        asked: list[bytes],
+        round_no: int,
+    ) -> Payload:
+        """Encode a tester's votes on the contributors `on`."""
 
-    def empty(self) -> Cast:
-        """Return no votes."""
-        return Cast(self.clients)
-
-    def receive(self, intake: Intake, total: Cast, frame: Frame) -> None:
-        """Check one tester's votes and add them."""
-        terms, message = self.agreement, messages.parse(*frame)
-        header = messages.expect(message, run=terms.run, codec=self.name, dim=terms.dim).header
-        intake.check(header.sender, header.round_no, header.weight)
-        on = self._assigned(intake.everyone, header.round_no)[
-            np.searchsorted(intake.everyone, header.sender)
-        ]
-        votes, kept = single_vote.decode_votes(message.payload, len(on))
-        about = np.zeros(self.clients)
-        about[on] = 1
-        said = np.zeros(self.clients)
-        said[on] = kept * votes
-        more = Ballots(votes=said, squares=kept**2 * about, fourths=kept**4 * about, count=about)
-        total.ballots = total.ballots.plus(more)
-        intake.note(header.sender)
-
-    def close(self, state: State, total: Cast) -> Outcome:
-        """Return the state with only those who are accepted in the cohort, and the scores in the
-        record.
-        """
+    def decide(self, state: State, new: Ballots) -> ExchangeOutcome:
+        """Keep the accepted contributors in the cohort, and record all scores."""
         senders = state.arrays[SENDERS]
         former = _unpacked(state.arrays.get(BALLOTS), self.clients)
-        ballots = former.plus(total.ballots, self.settings.memory)
+        ballots = former.plus(new, self.settings.memory)
         here = _taken(ballots, senders)
         decision = server.decide(self.settings, here)
         accepted = senders[~decision.rejected]
@@ -225,11 +192,11 @@ class Votes(Exchange):
         arrays[BALLOTS] = _packed(ballots)
         after = replace(state, cohort=accepted, arrays=arrays)
         if self.settings.aggregate == "heads":
-            return Outcome(
+            return ExchangeOutcome(
                 state=self._averaged(after, state.arrays[HEADS][~decision.rejected]), notes=(note,)
             )
         bound = dict(zip(senders.tolist(), map(bytes, state.arrays[COMMITMENTS]), strict=True))
-        return Outcome(state=replace(after, commitments=bound), notes=(note,))
+        return ExchangeOutcome(state=replace(after, commitments=bound), notes=(note,))
 
     def _averaged(self, state: State, heads: NDArray[np.float32]) -> State:
         """Return the state after the server's step with the mean of the heads that were voted on,
@@ -247,6 +214,62 @@ class Votes(Exchange):
         update = place.update(mean, self.agreement.dim)
         model, optimizer = server.step(self.agreement.server, state.model, update, state.optimizer)
         return replace(state, model=model, optimizer=optimizer)
+
+
+class Votes(VoteExchange):
+    """One randomised bit per tester and assigned contributor."""
+
+    def claims(self, clients: int) -> tuple[Claim, ...]:
+        """Return what a tester's votes cost it at most."""
+        return (claim(self.settings, clients),)
+
+    def _payload(
+        self,
+        client: Client,
+        on: NDArray[np.int64],
+        helped: NDArray[np.bool_],
+        asked: list[bytes],
+        round_no: int,
+    ) -> Payload:
+        """Return a tester's votes as it sends them: randomised, unless it cheats."""
+        slot = client.slot
+        epsilon, cheated = (
+            self._epsilon(slot.name),
+            client.site.behaviour.votes(slot, helped, on, round_no),
+        )
+        if cheated is None:
+            return single_vote.encode_votes(helped, asked, epsilon, slot.own.coins())
+        return single_vote.encode_true_votes(cheated, epsilon)
+
+    def _epsilon(self, name: int) -> float | None:
+        """Return the loss per vote a tester chose; in a simulation choices go round."""
+        choice = self.settings.vote_epsilon
+        return choice[name % len(choice)] if isinstance(choice, tuple) else choice
+
+    def empty(self) -> VoteTotals:
+        """Return no votes."""
+        return VoteTotals(self.clients)
+
+    def receive(self, intake: Intake, total: VoteTotals, frame: Frame) -> None:
+        """Check one tester's votes and add them."""
+        terms, message = self.agreement, messages.parse(*frame)
+        header = messages.expect(message, run=terms.run, codec=self.name, dim=terms.dim).header
+        intake.check(header.sender, header.round_no, header.weight)
+        on = self._assigned(intake.everyone, header.round_no)[
+            np.searchsorted(intake.everyone, header.sender)
+        ]
+        votes, kept = single_vote.decode_votes(message.payload, len(on))
+        about = np.zeros(self.clients)
+        about[on] = 1
+        said = np.zeros(self.clients)
+        said[on] = kept * votes
+        more = Ballots(votes=said, squares=kept**2 * about, fourths=kept**4 * about, count=about)
+        total.ballots = total.ballots.plus(more)
+        intake.note(header.sender)
+
+    def close(self, state: State, total: VoteTotals) -> ExchangeOutcome:
+        """Decide by the votes of this round and of earlier ones."""
+        return self.decide(state, total.ballots)
 
 
 def claim(settings: plan.Filter, clients: int) -> Claim:

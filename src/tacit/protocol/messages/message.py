@@ -49,22 +49,22 @@ Frame = tuple[bytes, memoryview]
 
 def frame(header: Header, payload: NDArray[np.uint8]) -> Frame:
     """Return the pieces of a message in sending order: its head, and a view of its payload."""
-    return head_of(header), payload.data.cast("B")
+    return encode_head(header), payload.data.cast("B")
 
 
-def head_of(header: Header) -> bytes:
+def encode_head(header: Header) -> bytes:
     """Return the head of a message: everything before its payload."""
     head = msgspec.msgpack.encode(header)
     return _LEAD.pack(_MAGIC, len(head)) + head
 
 
-def head_sizes(
+def compute_head_sizes(
     header: Header, senders: NDArray[np.int64], weights: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return how long the head of each message is that differs from one with this header in sender
     and weight only.
     """
-    own = len(head_of(header)) - int(_lengths(np.array([header.sender, header.weight])).sum())
+    own = len(encode_head(header)) - int(_lengths(np.array([header.sender, header.weight])).sum())
     return own + _lengths(senders) + _lengths(weights)
 
 
@@ -101,7 +101,7 @@ def parse(head: bytes | memoryview, payload: memoryview) -> Message:
     return Message(header, np.frombuffer(payload, np.uint8))
 
 
-def sender_of(message: Frame) -> int:
+def read_sender(message: Frame) -> int:
     """Return who a message says it is from; -1 if it does not even say that."""
     try:
         return parse(*message).header.sender

@@ -43,7 +43,7 @@ def _made(begun: FirstRound) -> FirstMessage:
     arm, request = begun.arm, begun.request
     exchange, site, worker = arm.exchanges[0], arm.site, arm.learner.worker()
     answers = (
-        exchange.answer(Client(site, site.slot(name), worker), request)
+        exchange.respond(Client(site, site.slot(name), worker), request)
         for name in request.to.tolist()
     )
     sent = next((answer for answer in answers if answer is not None), None)

@@ -70,6 +70,6 @@ def first_round(plan: Plan) -> Iterator[FirstRound]:
             state = State(
                 round_no=1, cohort=np.arange(len(arm.site.names)), model=model, optimizer=optimizer
             )
-            yield FirstRound(data, arm, state, arm.exchanges[0].ask(state))
+            yield FirstRound(data, arm, state, arm.exchanges[0].build_request(state))
         finally:
             writer.close()
