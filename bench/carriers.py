@@ -139,7 +139,9 @@ def main() -> int:
         @contextlib.contextmanager
         def start_server(ready: Rehearsal) -> Iterator[Path]:
             if not servers:
-                servers.append(stack.enter_context(start_sites(place, with_quasi_identifiers(ready))))
+                servers.append(
+                    stack.enter_context(start_sites(place, with_quasi_identifiers(ready)))
+                )
             yield servers[0]
 
         for name in arguments.plans or PLANS:
