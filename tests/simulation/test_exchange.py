@@ -16,7 +16,7 @@ from tacit.protocol.aggregation import Intake
 from tacit.protocol.agreement import Agreement
 from tacit.protocol.exchanges import batch
 from tacit.protocol.exchanges.train import Train
-from tacit.protocol.loop import Arm, Desk, Evaluation, start_arm, run_rounds
+from tacit.protocol.loop import Arm, Desk, Evaluation, run_rounds, start_arm
 from tacit.protocol.observer import Silence
 from tacit.protocol.round import Request, State, gather
 from tacit.protocol.site import Client, Site

@@ -11,7 +11,7 @@ from tacit import codecs, plan, simulation
 from tacit.errors import PlanError, RunError, WireError
 from tacit.negotiation import NegotiationTerms, save
 from tacit.negotiation.result import bind_result
-from tacit.protocol.loop import start_arm, run_rounds
+from tacit.protocol.loop import run_rounds, start_arm
 from tacit.protocol.round import State
 from tacit.protocol.site import Client
 from tacit.randomness import Draws
