@@ -87,7 +87,7 @@ def test_a_pin_is_kept_and_compared_with_the_code_that_is_here(package: Path) ->
 
 def test_what_is_missing_is_named(package: Path) -> None:
     with pytest.raises(
-        PlanError, match=r"server.rule = 'no_such.rules:x' cannot be imported.*install the package"
+        PlanError, match=r"server.rule = 'no_such.rules:x' cannot be imported.*install its package"
     ):
         extensions.load("server.rule", Reference("no_such.rules:x"))
     (package / "an_own_part.py").write_text("import no_such_library\n")

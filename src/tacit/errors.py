@@ -46,19 +46,19 @@ class PolicyError(TacitError):
 
 
 class BudgetError(TacitError):
-    """An operation would spend privacy nobody agreed to."""
+    """An operation would exceed the agreed privacy budget."""
 
     exit_code = 4
 
 
 class RunError(TacitError):
-    """A run could not go on, or its folder is not in a state to be read or resumed."""
+    """A run could not continue, or its folder is not in a state to be read or resumed."""
 
     exit_code = 6
 
 
 class DiskError(TacitError):
-    """A folder or a disk cannot be written to, or went away."""
+    """A folder or a disk cannot be written to, or disappeared."""
 
     exit_code = 7
 

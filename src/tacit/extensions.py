@@ -1,11 +1,11 @@
-"""Parts of a user's own: codecs, aggregation rules, models, attacks and data sets without a fork.
+"""A user's own parts without a fork: codecs, aggregation rules, models, attacks and data sets.
 
 A plan names such a part as `package.module:name`, or by the name of an entry point, which stands
-for such a reference. Naming, finding and hashing run none of its code; only `load` imports it, and
-callers first ask for permission: a site its policy, a folder's reader `--allow-code`.
+for such a reference. Naming, finding and hashing run none of its code. Only `load` imports it, and
+callers first check permission: a site its policy, a reader of a run folder `--allow-code`.
 
-Code is looked for where Python finds modules: in installed packages and in the folders of
-PYTHONPATH. The working folder is not searched, so a file that happens to lie there is never run.
+Code is searched where Python finds modules: in installed packages and in the folders of PYTHONPATH.
+The working folder is not searched, so a file that happens to be there is never run.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import Any, Literal, get_args
 from tacit.errors import PlanError
 
 Part = Literal["codecs", "rules", "models", "attacks", "datasets"]
-"""The kinds of parts, each by the end of its entry point group, such as `tacit.rules`."""
+"""Kinds of parts, each by the end of its entry point group, such as `tacit.rules`."""
 
 PARTS: tuple[Part, ...] = get_args(Part)
 FORM = "package.module:name"
 LONGEST = 300
-"""Characters of a reference with its hash."""
+"""Largest number of characters of a reference with its hash."""
 _PIN = "@sha256:"
 _GRAMMAR = re.compile(
     r"(?P<module>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):(?P<attribute>[A-Za-z]\w*)"
@@ -38,7 +38,7 @@ _GRAMMAR = re.compile(
 
 
 class Reference(str):
-    """`package.module:name`, with `@sha256:…` at its end where it is pinned to the code of one file.
+    """`package.module:name`, followed by `@sha256:…` if it is pinned to the code of one file.
 
     Guarantees: well-formed, and not in Python's standard library. Raises ValueError otherwise.
     """
@@ -46,10 +46,12 @@ class Reference(str):
     __slots__ = ()
 
     def __new__(cls, text: str) -> Reference:
-        """Check the text; nothing is looked for or imported."""
+        """Check the text; nothing is searched or imported."""
         found = _GRAMMAR.fullmatch(text) if len(text) <= LONGEST else None
         if found is None:
-            raise ValueError(f"write it as {FORM}, perhaps with @sha256: and 64 digits at its end")
+            raise ValueError(
+                f"write it as {FORM}, optionally followed by @sha256: and 64 hex digits"
+            )
         if found["module"].partition(".")[0] in sys.stdlib_module_names:
             raise ValueError("name code of your own, not of Python's standard library")
         return super().__new__(cls, text)
@@ -89,9 +91,7 @@ def find_entry_points(part: Part) -> dict[str, Reference]:
 
 
 def resolve(part: Part, name: str) -> Reference | None:
-    """Return the reference that a plan's word stands for; None if it is no reference and no entry
-    point.
-    """
+    """Find the reference of a name in a plan; None if it is neither a reference nor an entry point."""
     return Reference(name) if ":" in name else find_entry_points(part).get(name)
 
 
@@ -123,30 +123,29 @@ def hash_code(reference: Reference) -> str:
 
 
 def pin(reference: Reference) -> Reference:
-    """Pin a reference to the code that is here; one that is pinned already, or whose code is not
-    here, stays as it is.
+    """Pin a reference to the code on this machine. A pinned reference, and one whose code is not
+    here, are returned unchanged.
     """
     found = "" if reference.sha256 else hash_code(reference)
     return Reference(f"{reference}{_PIN}{found}") if found else reference
 
 
 def pin_here(reference: Reference) -> Reference:
-    """Pin a reference to the code that is here, whatever code it was pinned to."""
+    """Pin a reference to the code on this machine, replacing an earlier pin."""
     return pin(Reference(reference.path))
 
 
 def load(key: str, reference: Reference) -> Any:
-    """Import the part that a plan's `key` names, after a look at the hash of its code.
+    """Import the part that a plan's `key` names, after a check of the hash of its code.
 
-    Whoever calls this has permission to run the code.
+    The caller has permission to run the code.
     """
     file, found = find_code(reference), hash_code(reference)
     where = f"{key} = {reference.path!r}"
     if not found:
         raise PlanError(
-            f"{where} cannot be imported: there is no file of the module {reference.module!r} here;"
-            " install the package that holds it, or name the folder it lies in: PYTHONPATH=FOLDER"
-            " tacit …"
+            f"{where} cannot be imported: the module {reference.module!r} is not installed here;"
+            " install its package, or give the folder of its file: PYTHONPATH=FOLDER tacit …"
         )
     if reference.sha256 not in ("", found):
         raise PlanError(
@@ -158,8 +157,8 @@ def load(key: str, reference: Reference) -> Any:
         return getattr(importlib.import_module(reference.module), reference.attribute)
     except ImportError as error:
         raise PlanError(
-            f"{where} cannot be imported ({error}); install what it imports, or name the folder"
-            " that lies in: PYTHONPATH=FOLDER tacit …"
+            f"{where} cannot be imported ({error}); install what it imports, or give the folder of"
+            " that: PYTHONPATH=FOLDER tacit …"
         ) from None
     except AttributeError:
         raise PlanError(

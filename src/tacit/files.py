@@ -1,4 +1,4 @@
-"""Files that are whole or refused: replaced in one step, and sealed with a checksum that is
+"""Files that are complete or refused: replaced atomically, and sealed with a checksum that is
 verified before use.
 """
 
@@ -17,7 +17,7 @@ from safetensors.numpy import load, save
 from tacit.errors import RunError
 
 UNFINISHED = ".new"
-"""How the name of a file ends that is still being written; a kill may leave one behind."""
+"""Suffix of a file that is still being written; a kill may leave one behind."""
 _MARK = b'"sha256":"'
 _DIGITS = 64
 
@@ -50,9 +50,9 @@ def sync_folder(folder: Path) -> None:
 
 
 def seal(arrays: dict[str, NDArray[Any]], facts: dict[str, str] | None = None) -> bytearray:
-    """Return arrays and facts as a safetensors file that carries the SHA-256 of all its bytes.
+    """Serialise arrays and facts as a safetensors file that carries the SHA-256 of all its bytes.
 
-    The digest stands in the header; it is taken with zeros in its own place.
+    The digest is in the header; it is computed with zeros in its own place.
     """
     content = bytearray(save(arrays, metadata={**(facts or {}), "sha256": "0" * _DIGITS}))
     place = _place_of_digest(content)
@@ -62,8 +62,8 @@ def seal(arrays: dict[str, NDArray[Any]], facts: dict[str, str] | None = None) -
 
 
 def unseal(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Return the arrays and facts of a sealed file; raise RunError if a single bit of it is not as
-    it was written.
+    """Read the arrays and facts of a sealed file; raise RunError if a single bit differs from what
+    was written.
     """
     try:
         content = path.read_bytes()
@@ -72,11 +72,10 @@ def unseal(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
     place = _place_of_digest(content)
     if place is None:
         raise RunError(
-            f"{path}: is damaged, or was written by an earlier version of Tacit: it holds no"
-            " checksum"
+            f"{path}: is damaged, or was written by an earlier version of Tacit: it has no checksum"
         )
     if _digest(content, place) != content[place : place + _DIGITS]:
-        raise RunError(f"{path}: is damaged: its checksum does not fit")
+        raise RunError(f"{path}: is damaged: its checksum does not match")
     facts: dict[str, str] = json.loads(content[8 : _end_of_header(content)])["__metadata__"]
     return load(content), facts
 

@@ -1,4 +1,4 @@
-"""How sure a mean over seeds is."""
+"""Confidence interval of a mean over seeds."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ CONFIDENCE = 0.95
 
 
 def confidence_interval(values: list[float]) -> tuple[float, float] | None:
-    """Return the ends of the mean's 95 % confidence interval by Student's t; None for fewer than
-    two values.
-    """
+    """95 % confidence interval of the mean by Student's t; None for fewer than two values."""
     from scipy.stats import t
 
     if len(values) < 2:

@@ -1,8 +1,7 @@
-"""A place on the disk for compiled kernels, also where neither the package nor the home folder can
-be written to.
+"""A folder for compiled kernels, also where neither the package nor the home folder is writable.
 
-numba stores compiled functions beside their source or in the user's cache folder, and fails if it
-can do neither.
+numba stores compiled functions next to their source or in the user's cache folder, and fails if it
+can write to neither.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ _PACKAGE = Path(__file__).parent
 def prepare_kernel_cache() -> None:
     """Point numba to a private temporary folder if it has no other place to write to.
 
-    Edge cases: `NUMBA_CACHE_DIR` is the user's choice and is kept. The folder is used by later
-    processes of the same user; compiled code is loaded from it, so a folder that anybody else owns
-    or may write to is not used.
+    `NUMBA_CACHE_DIR` is the user's choice and is kept. Later processes of the same user use the
+    folder too. Compiled code is loaded from it, so a folder that anybody else owns or can write to
+    is not used.
     """
     if (
         os.environ.get("NUMBA_CACHE_DIR")
@@ -31,16 +30,16 @@ def prepare_kernel_cache() -> None:
         return
     try:
         folder = _private_temporary_folder()
-    except OSError:  # nothing can be written anywhere; commands that compile nothing still work
+    except OSError:  # nothing is writable; commands that compile nothing still work
         return
     os.environ["NUMBA_CACHE_DIR"] = str(folder)
-    if "numba" in sys.modules:  # it has read its settings already
+    if "numba" in sys.modules:  # numba has read its settings already
         sys.modules["numba"].config.CACHE_DIR = str(folder)
 
 
 def _can_create_files_in(folder: Path) -> bool:
-    """Whether a file can be created in a folder, which is made if it is missing: numba asks the
-    same of it.
+    """Whether a file can be created in a folder, which is created if it is missing: numba checks
+    the same.
     """
     import tempfile
 
@@ -53,14 +52,12 @@ def _can_create_files_in(folder: Path) -> bool:
 
 
 def _user_cache() -> Path:
-    """Return the folder that numba uses when the package's own cannot be written to (Linux)."""
+    """The folder that numba uses if the package's own is not writable (Linux)."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "numba"
 
 
 def _private_temporary_folder() -> Path:
-    """Return a folder below the temporary one that this user alone can write to, the same one every
-    time if possible.
-    """
+    """A temporary folder that only this user can write to, the same one every time if possible."""
     import tempfile
 
     folder = Path(tempfile.gettempdir()) / f"tacit-kernels-{os.getuid()}"

@@ -1,5 +1,5 @@
-"""Lengths of updates, added up one value after the other: zeros between the others change nothing,
-not even the last bit.
+"""L2 norms of updates, summed value by value in order, so that zeros in between do not change a
+single bit.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tacit.rows import Vector
 
 @numba.njit(nogil=True, cache=True)
 def sum_squares(row: Vector) -> float:
-    """Return the sum of a row's squares."""
+    """Sum of squares of a row."""
     total = 0.0
     for i in range(row.size):
         total += np.float64(row[i]) * np.float64(row[i])
@@ -22,11 +22,10 @@ def sum_squares(row: Vector) -> float:
 
 @numba.njit(nogil=True, cache=True)
 def sum_squares_by_row(values: Vector, starts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return what `sum_squares` returns for each of many rows, row n being values[starts[n]:starts[n +
-    1]].
+    """`sum_squares` of each of many rows; row n is values[starts[n]:starts[n + 1]].
 
-    Each addition waits for the one before it, so four rows of about the same length are added up
-    side by side.
+    Each addition waits for the one before it, so four rows of about the same size are summed at the
+    same time.
     """
     count = starts.size - 1
     found = np.zeros(count)

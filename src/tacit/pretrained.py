@@ -1,5 +1,5 @@
-"""Pretrained networks in a folder, as `transformers` saves them: opened as data, without a word on
-the screen.
+"""Loads pretrained networks from a folder, as `transformers` saves them: as data, and without
+output on the screen.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from typing import Any
 
 
 def load_network(folder: Path, **settings: Any) -> Any:
-    """Return the folder's network; no code of its own is run, no pickled weights are opened, and
-    nothing is fetched.
+    """Load the folder's network. None of its code is run, no pickled weights are opened, and
+    nothing is downloaded.
 
     Raises what `transformers` raises, OSError or ValueError, if it cannot be loaded.
     """
@@ -19,7 +19,7 @@ def load_network(folder: Path, **settings: Any) -> Any:
 
     shows_bars = (
         logging.is_progress_bar_enabled()
-    )  # a folder is read in a moment, and each of many processes would draw one
+    )  # loading is quick, and each of many processes would draw a bar
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         return AutoModel.from_pretrained(

@@ -1,4 +1,4 @@
-"""Text that people read on a terminal, made unable to command it."""
+"""Makes text safe to print on a terminal."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import unicodedata
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""Control characters but tab and line feed, marks that reverse the direction of text, and halves of
-characters.
+"""Control characters except tab and line feed, marks that reverse the direction of text, and
+unpaired surrogates.
 """
 
 
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-"""Unicode's categories of characters that nobody sees."""
+"""Unicode categories of invisible characters."""
 
 
 def is_plain_name(text: str) -> bool:
-    """Return whether a text can be the name of a class or category: there is something to see in
-    it, and nothing else.
+    """Whether a text can be the name of a class or category: it has visible characters and no
+    invisible ones.
 
-    A control or format character, a line separator or a blank at either end would make a second
-    name that looks like the first.
+    A control or format character, a line separator, or a leading or trailing blank would make a
+    second name that looks like the first.
 
     >>> is_plain_name("type 2"), is_plain_name("type 2\\u200b"), is_plain_name(" ")
     (True, False, False)
@@ -35,8 +35,8 @@ def is_plain_name(text: str) -> bool:
 
 
 def printable_name(text: str) -> str:
-    """Return a name with every control character written out, tab and line feed among them: a name
-    is part of one line.
+    """Escape every control character of a name, including tab and line feed: a name is part of one
+    line.
 
     >>> printable_name("a\\nb\\x1b[31m")
     'a\\\\nb\\\\x1b[31m'
@@ -45,8 +45,7 @@ def printable_name(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text with every character that could command the terminal written out, such as \\x1b
-    for escape.
+    """Escape every character that could control the terminal, such as \\x1b.
 
     >>> printable("a\\x1b[31mb")
     'a\\\\x1b[31mb'

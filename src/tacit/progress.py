@@ -1,4 +1,4 @@
-"""What people see while a run goes: a live panel on a terminal, bars in a notebook, or nothing."""
+"""Progress of a run: a live panel on a terminal, bars in a notebook, or nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECONDS_BETWEEN_DRAWINGS = 0.25
 
 
 class ProgressObserver:
-    """Shows nothing, but knows the run's folder and how far it is."""
+    """Shows nothing, but knows the run's folder and its progress."""
 
     def __init__(self) -> None:
         self.folder: Path | None = None
@@ -41,18 +41,18 @@ class ProgressObserver:
         return None
 
     def opened(self, folder: Path) -> None:
-        """Note where the run is kept, and how far it had come before."""
+        """Note the run's folder, and the progress of an earlier part of the run."""
         from tacit.runs.run_folder import entries
 
         self.folder = folder
 
-        # A record that cannot be read is the engine's to refuse, in its own words.
+        # The run itself refuses an unreadable record.
         with contextlib.suppress(TacitError):
             for entry in entries(folder):
                 self.progress.add_entry(entry)
 
     def entry(self, entry: Entry) -> None:
-        """Take in one entry of the record; warn before training if the model reads little of the
+        """Observe an entry of the record; warn before training if the model reads little of the
         texts.
         """
         self.progress.add_entry(entry)
@@ -65,25 +65,25 @@ class ProgressObserver:
                     self.warn(f"WARNING: {said}")
 
     def warn(self, text: str) -> None:
-        """Show a sentence before training begins; nobody sees it where no progress is shown."""
+        """Show a sentence before training begins; this class shows nothing."""
 
     def clients(self, arm: str, round_no: int, done: int, total: int) -> None:
-        """Take in how many clients of a round have trained."""
+        """Observe how many clients of a round have trained."""
         self.progress.add_clients(arm, round_no, done, total)
 
     def fetched(self, what: str, done: int, total: int | None) -> None:
-        """Take in how much of a data set has arrived."""
+        """Observe how much of a data set is downloaded."""
 
     def pictures(self, done: int, total: int) -> None:
-        """Take in how many pictures a frozen network has read."""
+        """Observe how many pictures a frozen network has read."""
 
     def title(self, arm: ArmProgress) -> str:
-        """Return what an arm is called: the run's own is its folder's name."""
+        """Name of an arm; the run itself is called like its folder."""
         return self.folder.name if arm.name == "run" and self.folder else arm.title
 
 
 class LiveProgress(ProgressObserver):
-    """Draws a panel with a bar for each arm, redrawn a few times a second."""
+    """A panel with a bar for each arm, redrawn a few times a second."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class LiveProgress(ProgressObserver):
         self._panel.console.print(printable(text), markup=False, emoji=False)
 
     def fetched(self, what: str, done: int, total: int | None) -> None:
-        """Show how much of a data set has arrived."""
+        """Show how much of a data set is downloaded."""
         self._waiting.update(text=format_arrived(what, done, total))
 
     def pictures(self, done: int, total: int) -> None:
@@ -158,9 +158,7 @@ class LiveProgress(ProgressObserver):
 
 
 class NotebookProgress(ProgressObserver):
-    """Draws the same as a piece of HTML in the output of a notebook's cell, and draws it anew in
-    its place.
-    """
+    """Bars as HTML in the output of a notebook cell, updated in place."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -189,7 +187,7 @@ class NotebookProgress(ProgressObserver):
         self._draw()
 
     def fetched(self, what: str, done: int, total: int | None) -> None:
-        """Show how much of a data set has arrived."""
+        """Show how much of a data set is downloaded."""
         self._waiting = format_arrived(what, done, total)
         self._draw()
 
@@ -216,7 +214,7 @@ class NotebookProgress(ProgressObserver):
 
 
 def choose_observer() -> ProgressObserver:
-    """Return what suits whoever calls from Python: bars in a notebook, a panel on a terminal,
+    """Choose the observer for a caller from Python: bars in a notebook, a panel on a terminal,
     nothing elsewhere.
     """
     if _in_notebook():
@@ -225,7 +223,7 @@ def choose_observer() -> ProgressObserver:
 
 
 def format_time_left(arm: ArmProgress) -> str:
-    """Return how long an arm still takes, if that can be told."""
+    """Describe the time that an arm still needs, if it can be estimated."""
     left = arm.seconds_left
     return (
         "done"
@@ -237,26 +235,26 @@ def format_time_left(arm: ArmProgress) -> str:
 
 
 def format_arrived(what: str, done: int, total: int | None) -> str:
-    """Return how much of a data set has arrived, in words."""
+    """Describe how much of a data set is downloaded."""
     return f"fetching {what}: {phrasing.format_size(done)}" + (
         f" of {phrasing.format_size(total)}" if total else ""
     )
 
 
 def format_pictures_read(done: int, total: int) -> str:
-    """Return how many pictures were read, in words."""
+    """Describe how many pictures were read."""
     return f"reading pictures: {done:,} of {total:,}"
 
 
 def _in_notebook() -> bool:
-    """Return whether a notebook's kernel runs this; IPython on a terminal is a terminal."""
+    """Whether a notebook's kernel runs this; IPython on a terminal counts as a terminal."""
     found = sys.modules.get("IPython")
     shell = found.get_ipython() if found is not None else None
     return shell is not None and hasattr(shell, "kernel")
 
 
 def _display(text: str) -> Any:
-    """Return a handle of a piece of a cell's output that can be drawn anew."""
+    """Create a handle for a part of a cell's output that can be updated."""
     from IPython.display import display
 
     return display(_html(escape(text)), display_id=True)

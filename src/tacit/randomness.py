@@ -1,10 +1,9 @@
-"""Randomness by address: the same address gives the same numbers, whoever asks and in whatever
-order.
+"""Random draws by address: the same address gives the same numbers, in any process and any order.
 
 There is no generator to share, split or forget. A root is either a seed (simulation: runs can be
 repeated and resumed to the bit) or a key from the operating system (deployment: kept only while a
-run can go on). An address is a path of words and numbers below the root, such as (round, client,
-"noise"); each address is used for one purpose and drawn once.
+run can continue). An address is a path of words and numbers below the root, such as (round, client,
+"noise"); each address serves one purpose and is drawn once.
 
 Who may know the numbers is part of the type. `ClientDraws` protect a client's message and stay on
 its machine. `ServerDraws` protect a sum and stay with the party that decodes it. `PublicDraws` are
@@ -30,19 +29,19 @@ _COUNTER_START = bytes(16)
 
 @dataclass(frozen=True)
 class AddressedDraws:
-    """One address under one root key. An empty key stands for draws that are never used; nothing
-    can be drawn from it.
+    """One address under one root key. With an empty key nothing can be drawn: it is a placeholder
+    for draws that are never used.
     """
 
     key: bytes
     path: tuple[int | str, ...] = ()
 
     def at(self, *address: int | str) -> Self:
-        """Return the draws at an address below this one."""
+        """Draws at an address below this one."""
         return type(self)(self.key, self.path + address)
 
     def stream(self) -> Keystream:
-        """Return this address's AES-128-CTR keystream, to be read in order."""
+        """Open this address's AES-128-CTR keystream, to be read in order."""
         return Keystream(self._derive(16))
 
     def fill(self, buffer: NDArray[np.uint32] | NDArray[np.uint64]) -> None:
@@ -50,19 +49,17 @@ class AddressedDraws:
         self.stream().fill(buffer)
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Return `count` uniform 64-bit words from the keystream."""
+        """Draw `count` uniform 64-bit words from the keystream."""
         words = np.empty(count, np.uint64)
         self.fill(words)
         return words
 
     def seed(self) -> int:
-        """Return 64 bits that seed a small generator, for the same kind of work as `generator`."""
+        """Draw 64 bits to seed a small generator, for the same uses as `generator`."""
         return int.from_bytes(self._derive(8), "little")
 
     def generator(self) -> np.random.Generator:
-        """Return a numpy generator for simulation work that protects nobody: splits, initial
-        weights, cohorts.
-        """
+        """Create a numpy generator for work that protects nobody: splits, initial weights, cohorts."""
         return np.random.Generator(np.random.Philox(key=int.from_bytes(self._derive(16), "little")))
 
     def _derive(self, size: int, purpose: bytes = b"tacit-draws") -> bytes:
@@ -71,7 +68,7 @@ class AddressedDraws:
         words = [f"{type(part).__name__[0]}{part}" for part in self.path]
         text = "/".join(words)
         if text.count("/") >= max(1, len(words)):
-            # A word that holds the separator would make two addresses one: such paths are written
+            # A word that contains the separator could make two addresses equal: such paths are written
             # with lengths instead.
             text, purpose = "".join(f"{len(word)}:{word}" for word in words), purpose + b"/"
         return hashlib.blake2b(
@@ -80,20 +77,20 @@ class AddressedDraws:
 
 
 class PublicDraws(AddressedDraws):
-    """Randomness that server and clients both know, such as which coordinates a message is about.
+    """Randomness that server and clients both know, such as the sampled coordinates of a message.
     It protects nobody.
     """
 
 
 class Draws(AddressedDraws):
     """Randomness of one party, or of a whole simulation: a root from which the draws of each role
-    are made.
+    are derived.
     """
 
     @staticmethod
     def seeded(seed: int) -> Draws:
-        """Return the root for a simulation: repeatable, and therefore not private against whoever
-        knows the seed.
+        """Root of a simulation: repeatable, and therefore not private against anybody who knows the
+        seed.
         """
         return Draws(
             hashlib.blake2b(str(seed).encode(), digest_size=32, person=b"tacit-seed").digest()
@@ -101,32 +98,32 @@ class Draws(AddressedDraws):
 
     @staticmethod
     def from_system() -> Draws:
-        """Return a root nobody can repeat, keyed by the operating system."""
+        """Root that nobody can repeat, keyed by the operating system."""
         return Draws(os.urandom(32))
 
     def sealed(self, *address: int | str) -> Draws:
-        """Return a new root whose key is drawn at an address below this one.
+        """Derive a new root whose key is drawn at an address below this one.
 
-        Guarantees: whoever holds the new root can draw everything below it and nothing else; this
-        root's key does not follow from it. What both sides of an exchange may know is handed over
-        sealed.
+        Guarantees: a party that holds the new root can draw everything below it and nothing else;
+        the key of this root cannot be computed from it. What both sides of an exchange may know is
+        handed over sealed.
         """
         return Draws(self.at(*address)._derive(32, b"tacit-sealed"))
 
     def publish(self, *address: int | str) -> PublicDraws:
-        """Return sealed draws at an address below this one that both sides may know."""
+        """Derive sealed draws at an address below this one that both sides may know."""
         return PublicDraws(self.sealed(*address).key)
 
     def for_client(self) -> ClientDraws:
-        """Return the same address as a client's own randomness; raise TypeError where it belongs to
-        the server.
+        """The same address as a client's own randomness; raise TypeError if it belongs to the
+        server.
         """
         require(self, Draws, but_not=ServerDraws)
         return ClientDraws(self.key, self.path)
 
     def for_server(self) -> ServerDraws:
-        """Return the same address as randomness of the party that decodes; raise TypeError where it
-        belongs to a client.
+        """The same address as randomness of the party that decodes; raise TypeError if it belongs
+        to a client.
         """
         require(self, Draws, but_not=ClientDraws)
         return ServerDraws(self.key, self.path)
@@ -147,8 +144,8 @@ def require(
     kind: type[AddressedDraws],
     but_not: type[AddressedDraws] | tuple[type[AddressedDraws], ...] = (),
 ) -> None:
-    """Raise TypeError unless draws are of a kind: noise from the wrong party's draws would protect
-    nobody.
+    """Raise TypeError unless draws are of the right kind: noise from the wrong party's draws would
+    protect nobody.
     """
     if not isinstance(draws, kind) or isinstance(draws, but_not):
         raise TypeError(

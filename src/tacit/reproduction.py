@@ -1,5 +1,5 @@
-"""What `tacit reproduce` needs of a published paper. Papers are not part of Tacit: they are found as
-entry points of the group `tacit.papers`, such as those of the distribution tacit-papers.
+"""The interface of `tacit reproduce` to published papers. Papers are not part of Tacit: they are
+found as entry points of the group `tacit.papers`, such as those of the distribution tacit-papers.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TableSummary(NamedTuple):
 
 
 class ComparedRow(NamedTuple):
-    """One cell of a table as text: the printed number beside ours."""
+    """One cell of a table as text: the printed number and ours."""
 
     row: str
     column: str
@@ -60,7 +60,7 @@ class ComparedRow(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedTable:
-    """A published table beside ours."""
+    """A published table next to ours."""
 
     name: str
     title: str
@@ -102,19 +102,17 @@ class ReproduciblePaper(Protocol):
 
     @property
     def name(self) -> str:
-        """The word by which the command line knows the paper."""
+        """Name of the paper on the command line."""
 
     @property
     def title(self) -> str:
         """Title, authors, where it was published."""
 
     def list_tables(self) -> list[TableSummary]:
-        """List every table, as its largest scale has it."""
+        """List every table at its largest scale."""
 
     def reproduce(self, options: ReproductionOptions, on_run: OnRun) -> Reproduction:
-        """Carry out the runs that are missing and compare. Raise PlanError for an unknown table or
-        row.
-        """
+        """Run what is missing and compare. Raise PlanError for an unknown table or row."""
 
 
 def list_papers() -> list[ReproduciblePaper]:

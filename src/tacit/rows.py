@@ -1,5 +1,5 @@
-"""What features hand to local training: every client's rows as numbers, client after client in one
-block.
+"""Encoded rows, as features pass them to training: every client's rows as arrays, client after
+client in one block.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ Vector = NDArray[np.float32]
 
 
 class SparseUpdates(NamedTuple):
-    """Updates that are zero but in some lines of their first layer and from `end` on: their values
-    there, in rising order.
+    """Updates that are zero except in some rows of the first layer and from `end` on: their values
+    there, in increasing order.
 
-    Update n has values[starts[n]:starts[n + 1]], in its lines and then from `end` on. Its lines are
-    named[name_starts[n]:name_starts[n + 1]], rising; line m of `width` values begins at m · width.
+    Update n has values[starts[n]:starts[n + 1]]: first its rows, then from `end` on. Its rows are
+    named[name_starts[n]:name_starts[n + 1]], increasing; row m of `width` values begins at m ·
+    width.
     """
 
     values: Vector
@@ -33,14 +34,14 @@ class SparseUpdates(NamedTuple):
 
     @classmethod
     def of(cls, row: Vector) -> SparseUpdates:
-        """Return one update of which nothing is known to be zero."""
+        """Wrap one dense update."""
         none = np.zeros(2, np.int64)
         return cls(row, np.array([0, len(row)]), np.empty(0, np.int32), none, 1, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sparse:
-    """Rows that are mostly zero. Entry j of row i stands in places starts[i]:starts[i+1]."""
+    """Rows that are mostly zero. The entries of row i are at starts[i]:starts[i+1]."""
 
     starts: NDArray[np.int64]
     columns: NDArray[np.int32]
@@ -51,7 +52,7 @@ class Sparse:
         return len(self.starts) - 1
 
     def take(self, order: NDArray[np.int64]) -> Sparse:
-        """Return the rows in another order (or some of them)."""
+        """Select rows, in the given order."""
         lengths = np.diff(self.starts)[order]
         starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         places = np.arange(starts[-1]) + np.repeat(self.starts[order] - starts[:-1], lengths)
@@ -59,7 +60,7 @@ class Sparse:
         return Sparse(starts=starts, columns=self.columns[places], values=values, width=self.width)
 
     def followed_by(self, other: Self) -> Sparse:
-        """Return these rows and then the other's."""
+        """Concatenate with the rows of another value."""
         values = None
         if self.values is not None or other.values is not None:
             ones = (
@@ -90,11 +91,11 @@ class Dense:
         return len(self.matrix)
 
     def take(self, order: NDArray[np.int64]) -> Dense:
-        """Return the rows in another order (or some of them)."""
+        """Select rows, in the given order."""
         return Dense(matrix=self.matrix[order], width=self.width, tokens=self.tokens)
 
     def followed_by(self, other: Self) -> Dense:
-        """Return these rows and then the other's."""
+        """Concatenate with the rows of another value."""
         return Dense(
             matrix=np.concatenate([self.matrix, other.matrix]), width=self.width, tokens=self.tokens
         )
@@ -102,25 +103,25 @@ class Dense:
 
 @dataclass(frozen=True, kw_only=True)
 class Mixed:
-    """Token sequences with other features beside them; its width is that of the tokens."""
+    """Token sequences with further features; the width is that of the tokens."""
 
     tokens: Dense
     beside: Dense
 
     @property
     def width(self) -> int:
-        """Return the number of distinct token indices."""
+        """Number of distinct token indices."""
         return self.tokens.width
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     def take(self, order: NDArray[np.int64]) -> Mixed:
-        """Return the rows in another order (or some of them)."""
+        """Select rows, in the given order."""
         return Mixed(tokens=self.tokens.take(order), beside=self.beside.take(order))
 
     def followed_by(self, other: Self) -> Mixed:
-        """Return these rows and then the other's."""
+        """Concatenate with the rows of another value."""
         return Mixed(
             tokens=self.tokens.followed_by(other.tokens),
             beside=self.beside.followed_by(other.beside),
@@ -132,7 +133,7 @@ Inputs = Sparse | Dense | Mixed
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """Inputs with their labels; labels are class numbers."""
+    """Inputs with their labels; labels are class indices."""
 
     inputs: Inputs
     labels: NDArray[np.int32]
@@ -142,11 +143,11 @@ class Rows:
         return len(self.labels)
 
     def take(self, order: NDArray[np.int64]) -> Rows:
-        """Return the rows in another order (or some of them)."""
+        """Select rows, in the given order."""
         return Rows(inputs=self.inputs.take(order), labels=self.labels[order], classes=self.classes)
 
     def followed_by(self, other: Rows) -> Rows:
-        """Return these rows and then the other's, which have the same kind of inputs."""
+        """Concatenate with other rows, whose inputs are of the same kind."""
         inputs: Inputs = self.inputs.followed_by(other.inputs)  # type: ignore[arg-type]
         return Rows(
             inputs=inputs, labels=np.concatenate([self.labels, other.labels]), classes=self.classes
@@ -168,40 +169,40 @@ class Clients:
         return np.diff(self.starts)
 
     def in_place(self) -> Clients:
-        """The same clients over rows that stand in client order."""
+        """The same clients over rows that are already in client order."""
         return Clients(order=np.arange(len(self.order)), starts=self.starts)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lexicon:
-    """The words token numbers stand for, and their public vectors if there are any (zero where a
-    word has none).
+    """The words of token indices, and their public vectors if there are any (zero where a word has
+    none).
 
-    Token `len(words)` is the padding. A site and a simulator hold one lexicon for all clients: it
-    is how one block of rows serves clients whose vocabularies differ. What a client makes of its
-    own words depends on nobody else's: `spread` is the standard deviation of coordinates of random
-    vectors, a constant of the public table; `stems` are public vectors of shortened words, whether
-    or not a text has them; a word that a client's own texts have less than `min_count` times is
-    unknown to it.
+    Token `len(words)` is the padding. A site or a simulator holds one lexicon for all clients, so
+    that one block of rows serves clients with different vocabularies. A client's handling of its
+    own words depends on nobody else's words. `spread` is the standard deviation of coordinates of
+    random vectors, a constant of the public table. `stems` are public vectors of shortened words,
+    whether or not a text contains them. A word that occurs fewer than `min_count` times in a
+    client's own texts is unknown to that client.
     """
 
     words: tuple[str, ...]
     vectors: NDArray[np.float32] | None = None
     spread: float = 0.4
-    """That of GloVe's coordinates, about."""
+    """About that of GloVe's coordinates."""
     stems: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     min_count: int = 1
 
     def known(self) -> NDArray[np.bool_]:
-        """Return which words have a public vector."""
+        """Which words have a public vector."""
         if self.vectors is None:
             return np.zeros(len(self.words), np.bool_)
         return np.asarray(np.abs(self.vectors).sum(axis=1) > 0)
 
 
 def find_picture_shape(values: int) -> tuple[int, int] | None:
-    """Return side and channels of a square picture of so many values, grey or red-green-blue; None
-    if there is no such one.
+    """Side and channels of a square picture with this number of values, grey or RGB; None if there
+    is none.
 
     No number is both a square and three times a square, so the shape follows from the count.
     """

@@ -1,4 +1,4 @@
-"""Cells that a spreadsheet must not take for formulas, written so that the text can be had back."""
+"""Escapes cells that a spreadsheet would treat as formulas, reversibly."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ _NUMBER = re.compile(r"[+-]?(\d+([.,]\d+)*|[.,]\d+)([eE][+-]?\d+)?")
 
 
 def escape_cell(text: str) -> str:
-    """Return a cell that no spreadsheet runs: an apostrophe before what would begin a formula.
-    Numbers stay as they are.
+    """Put an apostrophe before text that would begin a formula. Numbers are unchanged.
 
     >>> escape_cell('=HYPERLINK("http://a")'), escape_cell("-3.5"), escape_cell("up"), escape_cell("'=1")
     ('\\'=HYPERLINK("http://a")', '-3.5', 'up', "''=1")
@@ -21,8 +20,8 @@ def escape_cell(text: str) -> str:
 
 
 def unescape_cell(text: str) -> str:
-    """Return what a cell was before `escape_cell`: without the first apostrophe of those before a
-    formula's first character.
+    """Invert `escape_cell`: remove the first apostrophe of those before a formula's first
+    character.
 
     >>> unescape_cell("'=1"), unescape_cell("''=1"), unescape_cell("'tis")
     ('=1', "'=1", "'tis")

@@ -335,5 +335,5 @@ def test_damaged_store_is_not_taken_for_an_empty_one(tmp_path) -> None:
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-    with pytest.raises(RunError, match="checksum does not fit"):
+    with pytest.raises(RunError, match="checksum does not match"):
         helper(TERMS, path=path)

@@ -171,7 +171,9 @@ def test_swapped_and_damaged_files_are_told(copied: Path) -> None:
     (copied / "model.json").write_text(
         json.dumps({**facts, "model": {"name": "mlp", "hidden": [3]}})
     )
-    with pytest.raises(RunError, match=r"got other names or shapes.*module="):
+    with pytest.raises(
+        RunError, match=r"names or shapes of the stored model do not match its settings.*module="
+    ):
         tacit.load(copied)
     (copied / "model.json").write_text(json.dumps({**facts, "habits": {}}))
     with pytest.raises(RunError, match=r"model\.json: is not the file the record names"):

@@ -35,7 +35,7 @@ def foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_code_of_a_checkpoint_is_never_run(foreign: Path) -> None:
     from tacit.training.private.word_networks import TransformerReader
 
-    with pytest.raises(PlanError, match=r"model\.checkpoint: needs a folder transformers can load"):
+    with pytest.raises(PlanError, match=r"model\.checkpoint: transformers cannot load"):
         TransformerReader(foreign)
     with pytest.raises(PlanError, match=r"model\.checkpoint: .* is not a folder with a tokenizer"):
         features.build_piece_splitter(foreign)
@@ -55,5 +55,5 @@ def test_pickled_weights_are_not_opened(tmp_path: Path) -> None:
     assert TransformerReader(tmp_path).transformer.config.hidden_size == 4
     (tmp_path / "model.safetensors").unlink()
     torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
-    with pytest.raises(PlanError, match=r"model\.checkpoint: needs a folder transformers can load"):
+    with pytest.raises(PlanError, match=r"model\.checkpoint: transformers cannot load"):
         TransformerReader(tmp_path)

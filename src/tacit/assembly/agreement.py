@@ -13,11 +13,11 @@ from tacit.runs.record import RUN
 
 @dataclass(frozen=True, kw_only=True)
 class RunFacts:
-    """What both sides know of a run beside its plan. Nothing in it is secret.
+    """What both sides know of a run in addition to its plan. Nothing in it is secret.
 
     `identity` is in the addresses of noise and `digest` in those of seals (see `Agreement`).
-    `helpers` are the public keys of the helpers of a secure aggregation. `arm` names the plan
-    itself or a baseline, for the record.
+    `helpers` are the public keys of the helpers of secure aggregation. `arm` names the plan itself
+    or a baseline, for the record.
     """
 
     run: str

@@ -66,8 +66,8 @@ def build_exchanges(
         return last
     if head is None:
         raise PlanError(
-            "filter: needs a model whose last layer is linear with a bias and the same for all"
-            f" clients, got model.name = {plan.model.name!r}"
+            f"filter: the last layer of model.name = {plan.model.name!r} is not linear with a bias,"
+            " or not the same for all clients; choose another model, or remove [filter]"
         )
     votes = _build_votes(plan, facts, train, head)
     match plan.filter.aggregate:

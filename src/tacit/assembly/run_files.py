@@ -24,7 +24,7 @@ from tacit.runs.run_keys import record_key
 def open_desk(
     folder: Path, found: Recovered, fingerprints: Fingerprints, observer: Observer
 ) -> Iterator[Desk]:
-    """Open a run's record where it ended, and say so in it if the run is resumed."""
+    """Open a run's record at its end, and record that the run is resumed, if it is."""
     writer = record.Writer(folder / run_folder.RECORD, found.end, record_key(folder))
     desk = Desk(
         folder=folder,
@@ -47,7 +47,7 @@ def write_beginning(
     prepared: record.Prepared,
     cleartext: Iterable[str],
 ) -> None:
-    """Record what the run starts from; `cleartext` names what was read from rows before round one."""
+    """Record the start of the run; `cleartext` lists what was read from rows before round one."""
     desk.note(started(plan, learner, desk.fingerprints, desk.writer.key), prepared)
     desk.note(*(released_in_the_clear(sentence, prepared.clients) for sentence in cleartext))
 

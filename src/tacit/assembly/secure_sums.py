@@ -26,8 +26,8 @@ def build_sharing(
 ) -> SecretSharing:
     """Build the split of one exchange's integers between the server and the run's helpers."""
     settings, integers = plan.secure_aggregation, codec.integers
-    assert settings is not None, "a plan without a secure aggregation splits nothing"
-    assert integers is not None, "a plan with a codec that does not add up is refused"
+    assert settings is not None, "a plan without secure aggregation splits nothing"
+    assert integers is not None, "a plan whose codec has no integers is refused"
     terms = secure_aggregation.AggregationTerms(
         run=agreement.run,
         digest=agreement.binding,
@@ -35,7 +35,7 @@ def build_sharing(
         size=integers.size(dim),
         bits=integers.bits(dim),
         helpers=facts.helpers,
-        # helpers add up no fewer clients than the codec needs
+        # helpers release no sum over fewer clients than the codec needs
         min_clients=max(settings.min_clients, codec.min_clients),
         rounds=agreement.server.rounds,
     )
@@ -66,7 +66,7 @@ class HelperParty:
     def build_helpers(
         self, agreement: Agreement, exchanges: Iterable[Exchange]
     ) -> dict[str, Helper]:
-        """Build this helper for each secure sum among the exchanges, by the sum's name."""
+        """Build this helper for each exchange that uses secure aggregation, by the exchange's name."""
         own = self.root.at("helper", self.number, "secure sum", agreement.identity)
         return {
             sums.name: Helper(

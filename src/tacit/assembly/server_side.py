@@ -43,7 +43,7 @@ def build_member(
 ) -> Member:
     """Build the server as one more member of the average, from disclosed rows in a learner's block.
 
-    `clients_weight` is what all clients count for with the rows they keep.
+    `clients_weight` is the total weight of all clients with the rows they keep.
     """
     worker, slot = learner.worker(), ClientSlot(-1, block, ClientRandomness(draws, "server"))
 
@@ -55,7 +55,9 @@ def build_member(
 
 
 def build_release(plan: Plan, agreement: Agreement, clients: int) -> Release:
-    """Build what makes the released model of the trained one: as it is, unless the plan softens it."""
+    """Build the function that turns the trained model into the released one: unchanged, unless the
+    plan softens it.
+    """
     if not plan.server.soften or agreement.codec.known_noise is None:
         return keep_model
     noise = agreement.codec.known_noise(agreement.dim) / (plan.server.cohort_size or clients)

@@ -50,7 +50,7 @@ def encode_token_rows(
         else features.build_word_splitter(plan.features.stop_words)
     )
     private = plan.private.words == "all"
-    # Which words are rare is each client's own affair where its words are.
+    # If words are private, each client decides which of its words are rare.
     settings = replace(plan.features, min_count=1) if private else plan.features
     reading = features.TokenEncoding(
         columns=columns, settings=settings, fitted=fitted, split=split, secret=secret

@@ -31,7 +31,7 @@ def compute_mean_level(
     """
     last = [
         p * (1 - p) ** after for after in range(levels)
-    ]  # the chance that so many tails follow the last head
+    ]  # probability of this number of tails after the last head
     match selection:
         case "finest":
             return float(levels)

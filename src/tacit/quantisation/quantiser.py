@@ -63,7 +63,7 @@ class Quantiser:
         return (self.high - self.low) / np.maximum(_last(level), 1)
 
     def clamped(self, values: Vector) -> Vector:
-        """Clamp values to the range; NaN counts as no change."""
+        """Clamp values to the range; NaN counts as 0."""
         return np.clip(
             np.where(np.isnan(values), np.float32(0), values), self.low, self.high
         ).astype(np.float32)
@@ -78,7 +78,7 @@ class Quantiser:
 
     def middles(self, channels: Channels, level: Levels) -> NDArray[np.float64]:
         """The mid-points of channels at their levels."""
-        if self.centred:  # from whole numbers, so that the middle at 0 is exactly 0
+        if self.centred:  # from integers, so that the midpoint at 0 is exactly 0
             return np.asarray((channels + self._first(level)) * self.width(level))
         return np.asarray(self.low + (channels + 0.5) * self.width(level))
 

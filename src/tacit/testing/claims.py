@@ -1,4 +1,4 @@
-"""Checks of what a codec claims: who could break the promise, and that messages tell no more than
+"""Checks of a codec's claims: who could break the promise, and that messages reveal no more than
 the claim says, as far as an attack can show it.
 """
 
@@ -75,12 +75,12 @@ def _check_trust_in_helpers(subject: Subject) -> None:
 
 
 def check_epsilon(subject: Subject, trials: int = _TRIALS, root: Draws | None = None) -> None:
-    """An attack that tells two opposite updates apart, or an update from no change, finds no larger
-    epsilon than is claimed.
+    """Attack two opposite updates, or an update against zero: the epsilon that the attack shows
+    must not exceed the claim.
 
-    It finds gross errors: with 3000 messages each it can show an epsilon of up to about 5. A claim
-    without a number, and a sum that only clients can decode, are not attacked. A correct claim
-    fails with probability below 1e-6.
+    This finds gross errors: with 3000 messages each it can show an epsilon of up to about 5. A
+    claim without a number, and a sum that only clients can decode, are not attacked. A correct
+    claim fails with probability below 1e-6.
     """
     codec = subject.at_client()
     if codec.decoded_by == "clients":
@@ -104,7 +104,7 @@ def check_epsilon(subject: Subject, trials: int = _TRIALS, root: Draws | None = 
 
 
 def _replaces(codec: Codec, dim: int) -> bool:
-    """Whether all claims are about other rows of a client, and not about its absence."""
+    """Whether all claims are about replacing a client's rows, and none about removing the client."""
     return all(claim.relation.startswith("replace") for claim in codec.claims(dim, 1))
 
 
@@ -120,7 +120,7 @@ def find_epsilon(codec: Codec, dim: int) -> tuple[float, float] | None:
 
 
 def _observe(codec: Codec, update: Vector, root: Draws, trials: int) -> NDArray[np.float64]:
-    """The sum of coordinates that each of many messages decodes to, with all noise there is."""
+    """The sum of coordinates that each of many messages decodes to, with all noise."""
     seen = np.empty(trials)
     public = Draws.seeded(3).publish()
     for n in range(trials):
@@ -132,7 +132,7 @@ def _observe(codec: Codec, update: Vector, root: Draws, trials: int) -> NDArray[
 
 
 def bound_epsilon(high: NDArray[np.float64], low: NDArray[np.float64], delta: float) -> float:
-    """A lower bound on epsilon at `delta` from what two inputs were seen to give.
+    """Lower bound on epsilon at `delta` from the observations of two inputs.
 
     Thresholds are chosen on one half and judged on the other, with Clopper-Pearson intervals.
     """

@@ -1,4 +1,4 @@
-"""Checks of what a hostile client, site or server sends into a sum: it is refused with nothing
+"""Checks of hostile input to a sum, from a client, a site or the server: it is refused with nothing
 added, or it could be honest.
 """
 
@@ -39,7 +39,7 @@ def sum_honest(codec: Codec, clients: int = 3, weight: int = 2) -> Sum:
 
 
 def check_sound(codec: Codec, total: Sum) -> None:
-    """A sum decodes to finite numbers, and crosses a wire."""
+    """A sum decodes to finite numbers, and can be serialised."""
     try:
         require(bool(np.isfinite(decode(codec, total)).all()), "a sum decodes to NaN or infinity")
     except WireError:  # only clients can see that tokens are not theirs
@@ -76,7 +76,7 @@ def _require_refusal(total: Sum, call: Callable[[], object], what: str) -> None:
 
 
 def check_weights(subject: Subject) -> None:
-    """Weights that no client has are refused, and so are weights that together would wrap."""
+    """Weights that no client has are refused, and so are weights that would overflow in total."""
     codec = subject.at_client()
     total, payload = sum_honest(codec), encode(codec, np.zeros(DIM, np.float32), _ROOT, PUBLIC)
     packed = total.pack()
@@ -99,7 +99,7 @@ _ROOT = Draws.seeded(0)
 
 
 def _add_heaviest(codec: Codec, payload: NDArray[np.uint8]) -> Sum:
-    """Build a sum of one message with the largest power of 2 as weight that it takes."""
+    """Build a sum of one message with the largest power of 2 that is accepted as its weight."""
     for power in range(61, 0, -1):
         heavy = codec.empty(DIM)
         if not is_refused(heavy, partial(heavy.add, payload.copy(), 1 << power, PUBLIC)):

@@ -39,8 +39,8 @@ def check_unbiased(
 ) -> None:
     """The mean of many decoded messages is the clipped update, with the stated variance.
 
-    A correct codec fails with probability 5e-7. The variance may be off by 5 %. A codec that says
-    it is biased must instead send what it decodes to unchanged.
+    A correct codec fails with probability 5e-7. The variance may differ by 5 %. A codec that
+    declares itself biased must instead send what it decodes to unchanged.
     """
     reach = subject.scale * 1.5  # beyond the clip on purpose
     update = np.linspace(-reach, reach, dim, dtype=np.float32)
@@ -81,7 +81,7 @@ def check_unbiased(
 
 
 def _require_normal(error: NDArray[np.float64], variance: NDArray[np.float64], times: int) -> None:
-    certain = variance == 0  # a value that is a level is sent as it is
+    certain = variance == 0  # a value that is a level is sent without rounding
     require(
         bool(np.all(np.abs(error[certain]) <= 1e-6)),
         "coordinates without variance must be decoded exactly",
@@ -169,7 +169,7 @@ def check_merging(subject: Subject) -> None:
 
 
 def check_merged_sum(subject: Subject, weights: Sequence[int], cut: int, dim: int = 37) -> None:
-    """Clients of these weights, of which the first `cut` are in a sum of their own, merge to their
+    """Clients of these weights, the first `cut` of them in a sum of their own, merge to their
     weighted mean.
     """
     noised = subject.at_client().sum_noise is not None
@@ -184,7 +184,7 @@ def check_merged_sum(subject: Subject, weights: Sequence[int], cut: int, dim: in
     left.merge(right)
     require(left.weight == sum(weights), f"merged weights are {left.weight}, not {sum(weights)}")
     # Where noise is added to the sum, decoding divides by the agreed number of clients, so a single
-    # one is a cohort of its own.
+    # client is a cohort of one.
     alone = subject.at_client() if noised else codec
     singles = [
         decode_mean(alone, update, [Draws.seeded(0).at(n)]).astype(np.float64)
@@ -203,15 +203,15 @@ def check_merged_sum(subject: Subject, weights: Sequence[int], cut: int, dim: in
 
 
 def check_packing(subject: Subject) -> None:
-    """A sum that crosses a wire as bytes is the same sum."""
+    """A sum that is serialised and read back is the same sum."""
     for weights in _WEIGHTS:
         for cut in {0, 1, len(weights)}:
             check_packed_sum(subject, weights, cut)
 
 
 def check_packed_sum(subject: Subject, weights: Sequence[int], cut: int, dim: int = 21) -> None:
-    """Clients of these weights, of which the first `cut` are in a sum of their own, have one sum,
-    merged or packed and added.
+    """Clients of these weights, the first `cut` of them in a sum of their own, have one sum, merged
+    or serialised and added.
     """
     codec = subject.at_client()
     whole, left, right, crossed = (codec.empty(dim) for _ in range(4))

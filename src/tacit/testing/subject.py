@@ -40,13 +40,13 @@ class Subject:
     scale: float = 1.0
 
     def at_client(self, cohort: int = 1, helpers: int = 0, round_no: int = 1) -> Codec:
-        """Build the codec as a client holds it: with the clients' secret, if it needs one."""
+        """Build the clients' codec: with the clients' secret, if it needs one."""
         codec = self.build(Extent(rounds=ROUNDS, cohort=cohort, helpers=helpers))
         return codec if codec.keyed is None else codec.keyed(_SECRET, round_no)
 
 
 def encode(codec: Codec, update: Vector, own: Draws, public: PublicDraws) -> Payload:
-    """Encode an update as a client does that remembers nothing."""
+    """Encode an update as a client without memory."""
     client = ClientDraws(own.key, own.path)
     return codec.encode(update, {}, own=client, public=public).payload
 
@@ -58,8 +58,8 @@ def decode(codec: Codec, total: Sum, seed: int = 0) -> Vector:
 
 
 def decode_without_noise(codec: Codec, total: Sum) -> Vector:
-    """Decode a sum and subtract what decoding adds: the same draws add the same noise to an empty
-    sum.
+    """Decode a sum and subtract the noise of decoding: the same draws add the same noise to an
+    empty sum.
     """
     value = decode(codec, total)
     if codec.sum_noise is None:
@@ -105,8 +105,8 @@ def has_client_noise(codec: Codec, update: Vector) -> bool:
 
 
 def deviations(checks: int = 1) -> float:
-    """How many standard deviations a normal figure may be off: `checks` of them all stay within,
-    except with probability 5e-7.
+    """Number of standard deviations that `checks` normal figures all stay within, except with
+    probability 5e-7.
     """
     return float(norm.isf(_FALSE_ALARM / (2 * checks)))
 

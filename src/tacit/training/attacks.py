@@ -20,7 +20,7 @@ Matrix = NDArray[np.float32]
 
 
 def free_rider(own: Vector) -> Vector:
-    """Return a zero update: the client receives the model and contributes nothing."""
+    """A zero update: the client receives the model and contributes nothing."""
     return np.zeros_like(own)
 
 
@@ -76,7 +76,6 @@ def mimic(seen: Matrix) -> Vector:
     section 3.2.
     """
     apart: NDArray[np.float64] = seen - seen.mean(axis=0, dtype=np.float64)
-    # The sign of a singular vector is anybody's choice, so the distance along it decides, and not
-    # the side.
+    # The sign of a singular vector is arbitrary, so the distance along it decides, not the side.
     along = np.linalg.eigh(apart @ apart.T)[1][:, -1]
     return np.array(seen[int(np.argmax(np.round(np.abs(along), 9)))], np.float32)

@@ -31,8 +31,7 @@ def flatten_parameters(learner: Learner, stored: Mapping[str, NDArray[Any]]) -> 
     if ours != theirs:
         odd = sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
         raise RunError(
-            "the stored model needs the arrays its settings describe, got other names or shapes"
-            f" ({', '.join(odd[:4])})"
+            f"names or shapes of the stored model do not match its settings ({', '.join(odd[:4])})"
         )
     for name, values in stored.items():
         model[(high[name].astype(np.int64) * _DIGIT + low[name].astype(np.int64)).ravel()] = (

@@ -1,8 +1,8 @@
 """A model's last layer by itself: a linear map that is trained and evaluated on fixed inputs.
 
 A head is a matrix with one row per input, one for the bias, and one column per logit. The last
-column of the input matrix is one. All functions are pure, so many heads are evaluated in one matrix
-product.
+column of the input matrix is one. All functions are pure, so any number of heads can be evaluated
+in one matrix product.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Steps(NamedTuple):
 
 
 Total = Callable[[Matrix, Matrix, int], Matrix]
-"""From rows, their slopes and the number of the step to the sum of their gradients, or to one with
+"""Maps rows, their slopes and the number of the step to the sum of their gradients, with or without
 noise.
 """
 

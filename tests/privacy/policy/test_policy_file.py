@@ -45,7 +45,7 @@ WRONG = {
         "allow.user_code.0: must end in @sha256: and the SHA-256 of its file, as `tacit policy check` prints it; got 'mine.nets:Net'"
     ),
     '[allow]\nuser_code = ["*"]': (
-        "allow.user_code.0: write it as package.module:name, perhaps with @sha256: and 64 digits at its end; got '*'"
+        "allow.user_code.0: write it as package.module:name, optionally followed by @sha256: and 64 hex digits; got '*'"
     ),
     "[allow]\nuser_code = true": "allow.user_code: input should be a valid array; got True",
     '[allow]\ncodecs = ["a.b"]': f"allow.codecs must be among {CODECS}, your own as package.module:name, or '*'; got 'a.b'.",

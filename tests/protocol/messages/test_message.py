@@ -69,7 +69,9 @@ def test_a_head_begins_with_its_mark_and_its_length() -> None:
     assert messages.read_sender((b"", payload)) == -1
     assert messages.read_sender((head, payload)) == 99
     assert messages.size((head, payload)) == len(head) + 63_307
-    longest = messages.encode_head(messages.Header("r" * 80, 2**62, 2**62, "c" * 80, 2**62, 2**62, 0))
+    longest = messages.encode_head(
+        messages.Header("r" * 80, 2**62, 2**62, "c" * 80, 2**62, 2**62, 0)
+    )
     assert messages.parse(longest, memoryview(b"")).header.run == "r" * 80
     with pytest.raises(WireError, match="its header is malformed"):
         messages.parse(head[:8] + b"\xc1" + head[9:], payload)

@@ -13,7 +13,7 @@ import numpy as np
 Array = Any  # numba reads the arrays' types at run time
 
 FAST = {"contract", "reassoc", "nsz", "arcp"}
-_LOOK = 1024  # entries after which we look whether most columns are named already
+_LOOK = 1024  # entries after which we check whether most columns occur already
 compiled = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
 
 

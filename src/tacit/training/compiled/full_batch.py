@@ -18,12 +18,12 @@ from tacit.training.compiled.tiles import LANES, gradient_tile, product_tile
 
 _LINE = 16  # rows of one cache line, and of one tile
 _BLOCK_LINES = (7, 9, 11, 13)
-"""Block lengths to choose from, in cache lines: odd, so that lines of a block do not crowd the same
-places of a cache.
+"""Block lengths to choose from, in cache lines: odd, so that the lines of a block do not compete
+for the same cache sets.
 """
 
 FEWEST_STEPS = 16
-"""Below this many steps, putting the rows into blocks is not worth it."""
+"""Below this number of steps, arranging the rows in blocks is not worth it."""
 
 _five, _one = product_tile(5), product_tile(1)
 _four_by_three, _four_by_one, _one_by_one = (

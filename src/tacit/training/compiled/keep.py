@@ -39,8 +39,8 @@ def keep_kernels() -> None:
     mark = folder / f"kernels-{_fingerprint()}.kept"
     with contextlib.suppress(OSError, subprocess.TimeoutExpired), _lock_folder(folder):
         if not mark.exists():
-            # The cache knows when the file of a kernel changed, not when what it calls from other
-            # files did.
+            # The cache notices changes of a kernel's own file, but not of functions that it calls
+            # from other files.
             for stale in (
                 *folder.glob("*.nbi"),
                 *folder.glob("*.nbc"),

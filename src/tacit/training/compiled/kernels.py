@@ -39,7 +39,7 @@ class NetShape(NamedTuple):
     widths: Array
     pooled: bool
     gated: bool
-    dropout: float  # share of a hidden layer's outputs that training leaves out
+    dropout: float  # share of a hidden layer's outputs that training drops
 
 
 class ClientRows(NamedTuple):
@@ -111,7 +111,7 @@ class Scratch(NamedTuple):
     name_starts: Array
     moments: Array
     numbers: Array  # one zero per column
-    own: Array  # one client's entries, numbered anew
+    own: Array  # one client's entries, renumbered
 
 
 @compiled
@@ -205,7 +205,7 @@ def backward(
     widths, count = shape.widths, rows.size
     scale = np.float32(
         1 / (1 - shape.dropout)
-    )  # outputs that were left out are zero, and so are their slopes
+    )  # dropped outputs are zero, and so are their gradients
     place = net.size
     for layer in range(widths.size - 2, -1, -1):
         fan_in, fan_out = widths[layer], widths[layer + 1]

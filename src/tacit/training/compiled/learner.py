@@ -34,8 +34,8 @@ one has its own.
 
 
 _INDEX_ENTRIES = 1 << 23
-"""Entries of clients' rows whose numbering is kept between rounds (64 MB at most); beyond them it
-is made anew each time.
+"""Entries of clients' rows whose numbering is cached between rounds (64 MB at most); for others it
+is computed each time.
 """
 
 
@@ -69,7 +69,7 @@ class CompiledLearner:
         self.unit, self.root = local.normalise, scales_by_root(local)
         self.pace, self.rule = build_pace(local), build_rule(local)
         self.held = kernels.ClientRows(_build_table(rows.inputs), rows.labels, clients.starts)
-        # Dense rows name every input, and weight decay moves weights no row names: then a client's
+        # Dense rows use every input, and weight decay changes weights that no row uses: then a client's
         # net is the whole model.
         self.whole = not len(self.held.table.starts) or local.weight_decay > 0
         self.index = self._index()
@@ -367,7 +367,7 @@ def _to_sparse(inputs: Inputs) -> Sparse | Dense:
     The mean of a row's word embeddings is then this sparse row times the table. Padding is the last
     index.
     """
-    assert not isinstance(inputs, Mixed), "sequences beside other features train in PyTorch"
+    assert not isinstance(inputs, Mixed), "sequences with further features train in PyTorch"
     if isinstance(inputs, Sparse) or not inputs.tokens:
         return inputs
     real = inputs.matrix != inputs.width - 1

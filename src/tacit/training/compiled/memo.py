@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _LARGEST = 1 << 26
-"""Bytes of nets that are remembered; the one not asked for longest goes first."""
+"""Bytes of cached nets; the least recently used is dropped first."""
 
 
 class Memo:

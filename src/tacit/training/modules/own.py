@@ -56,8 +56,8 @@ def check_module(module: nn.Module, name: str) -> nn.Module:
     odd = [key for key, parameter in module.named_parameters() if parameter.dtype != torch.float32]
     if odd:
         raise PlanError(
-            f"model {name!r} needs float32 parameters, got another type in {odd[0]}; call .float()"
-            " on it"
+            f"model {name!r}: its parameters must be float32, got"
+            f" {module.get_parameter(odd[0]).dtype} in {odd[0]}; call .float() on it"
         )
     if not list(module.parameters()):
         raise PlanError(f"model {name!r} has no parameters to train")

@@ -255,7 +255,7 @@ class PartialWorker(SequentialWorker):
             return self._figures(slot, words, tests, self._on_common(words, tests))
         if (
             self._everybodys is None or self._everybodys[0] is not model
-        ):  # the same for all: nothing stays with anybody
+        ):  # the same for all clients: nothing is private
             self._everybodys = (model, self._on_common(words, tests))
         return self._figures(slot, words, tests, self._everybodys[1])
 
@@ -337,8 +337,8 @@ def split_names(module: nn.Module, private: plan.Private) -> Split:
     for pattern in private.parameters:
         if not any(fnmatchcase(name, pattern) for name in names):
             raise PlanError(
-                f"private.parameters: {pattern!r} needs to fit a parameter of the model, got none"
-                f" of {', '.join(names)}"
+                f"private.parameters: {pattern!r} matches none of the model's parameters"
+                f" {', '.join(names)}; correct the pattern"
             )
     kept = tuple(
         name
@@ -348,7 +348,7 @@ def split_names(module: nn.Module, private: plan.Private) -> Split:
     shared = tuple(name for name in names if name not in kept)
     if not shared:
         raise PlanError(
-            "private.parameters: needs to leave parameters to share, got all of them; use regime ="
+            "private.parameters: every parameter is private and none is left to share; use regime ="
             " 'local_only'"
         )
     return Split(shared, kept)
@@ -383,7 +383,7 @@ def _wordings(model: plan.Model, home: Home) -> Vocabularies | None:
     width = vectors.shape[1]
     if isinstance(model, plan.BiLSTM) and width != model.embedding:
         raise PlanError(
-            f"model.embedding: needs {width}, the width of the public vectors; got"
+            f"model.embedding must be {width}, the width of the public vectors, got"
             f" {model.embedding}"
         )
     return Vocabularies(home.private, home.lexicon, width, home.buckets)

@@ -99,7 +99,7 @@ class BidirectionalReader(nn.Module):
         )
         if (
             self.training or not torch.is_grad_enabled()
-        ):  # its gradient has no gradient; attacks on a model at rest ask for one
+        ):  # it has no second derivative, which attacks need
             return compute_last_states(self.lstm, packed)
         _, (state, _) = self.lstm(packed)
         return torch.cat([state[0], state[1]], dim=1)
@@ -125,7 +125,7 @@ class TransformerReader(nn.Module):
         seen[:, 0] = True
         if (
             self.transformer.config.model_type == "bert"
-        ):  # others count places and mask words in ways of their own
+        ):  # other architectures number positions and mask words differently
             laid = pack_texts(seen.sum(1))
             settings = {"attention_mask": laid.unseen(vectors.dtype), "position_ids": laid.places()}
             return laid.means(
@@ -147,8 +147,7 @@ def build(model: plan.Worded, shape: WordTableShape, checkpoint: Path | None) ->
         return WordNetwork(shape, reader, 2 * model.hidden[0], model.dropout, model.word_dropout)
     if checkpoint is None:
         raise PlanError(
-            "model.name = 'encoder' needs a checkpoint folder, got none; run it from a plan with"
-            " model.checkpoint"
+            "model.name = 'encoder' needs the folder of a checkpoint; set model.checkpoint"
         )
     return WordNetwork(
         shape, TransformerReader(checkpoint), shape.width, model.dropout, model.word_dropout
@@ -160,8 +159,8 @@ def _load_transformer(checkpoint: Path) -> Any:
         found = load_network(checkpoint, attn_implementation="eager").float()
     except (OSError, ValueError) as error:
         raise PlanError(
-            f"model.checkpoint: needs a folder transformers can load, got {checkpoint} ({error})"
+            f"model.checkpoint: transformers cannot load {checkpoint} ({error})"
         ) from None
     if getattr(found, "pooler", None) is not None:
-        found.pooler = None  # not used, and would be sent for nothing
+        found.pooler = None  # unused; it would be sent for nothing
     return found
