@@ -153,7 +153,7 @@ def test_export_prints_the_difference_and_the_files(capsys: Capture, here: Path)
     )
     again = tacit(capsys, "export", "small-1", "--to", "safetensors", "--out", "x")
     assert again.code == 6
-    assert "needs a new or empty folder" in again.err
+    assert "is not an empty folder" in again.err
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.jsonl"])

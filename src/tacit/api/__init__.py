@@ -27,7 +27,7 @@ from tacit.runs.record import RUN, Entry, Finished, Prepared, Round
 from tacit.simulation.advice.starter import make_starter
 
 if TYPE_CHECKING:
-    from tacit.models.exporting import Exported
+    from tacit.models.exporting import ExportResult
     from tacit.models.predict import StoredModel
 
 RUNS = "runs"
@@ -248,7 +248,7 @@ class Run:
 
     def export(
         self, to: str, out: str | Path | None = None, *, rows: object | None = None
-    ) -> Exported:
+    ) -> ExportResult:
         """Write the model as `safetensors`, `onnx`, `torch`, `sklearn` or `hub`, with its features
         and its card, into a new folder.
 

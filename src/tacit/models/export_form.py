@@ -1,4 +1,4 @@
-"""A stored model in the form that other formats hold, or the reason why it has none."""
+"""Converts a stored model to the form that other formats share, or says why that is impossible."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ _FARTHEST = float(np.finfo(np.float64).max)
 
 
 def build_form(model: StoredModel, to: str) -> export.ExportForm:
-    """Return the model as a form; raise RunError where a format cannot hold it."""
+    """Convert a model to a form; raise RunError if the format cannot represent it."""
     _refuse(model, to)
-    text = _text(model)
+    text = _build_text_form(model)
     constant = (
-        model.settings.constant if not isinstance(model.encode(_probe(model, 1)), Mixed) else 0.0
+        model.settings.constant
+        if not isinstance(model.encode(_build_probe_rows(model, 1)), Mixed)
+        else 0.0
     )
     inputs = count_text_inputs(model)
     return export.ExportForm(
@@ -35,7 +37,7 @@ def build_form(model: StoredModel, to: str) -> export.ExportForm:
         classes=model.classes,
         net=export.build_net(model.learner.tensors(model.vector), inputs, constant),
         text=text,
-        numbers=_numbers(model, inputs),
+        numbers=_build_number_form(model, inputs),
         categories=tuple(
             export.CategoryForm(
                 name=name,
@@ -54,19 +56,19 @@ def _refuse(model: StoredModel, to: str) -> None:
         model.learner.tensors(model.vector)
     ):
         why = (
-            "a logistic regression, a feed-forward net or a pooled embedding, got model.name ="
-            f" {model.network.name!r}"
+            f"model.name = {model.network.name!r}: it holds logistic regressions, feed-forward nets"
+            " and pooled embeddings"
         )
     elif model.settings.quantise is not None:
-        why = "columns as they are, got columns that features.quantise makes channels of"
+        why = "columns that features.quantise turns into channels"
     elif model.sources.reader is not None or model.fitted.projection is not None:
-        why = "pictures as pixels, got what a frozen network or a projection makes of them"
+        why = "pictures that are read by a frozen network or a projection"
     if why:
-        raise RunError(f"export(to={to!r}) needs {why}; use --to safetensors")
+        raise RunError(f"export to {to!r} cannot represent {why}; use --to safetensors")
 
 
 def count_text_inputs(model: StoredModel) -> int:
-    """Return how many inputs of the first layer are the text's."""
+    """Number of inputs of the first layer that belong to the text."""
     if not model.roles.text:
         return 0
     if model.settings.text == "listed":
@@ -74,7 +76,7 @@ def count_text_inputs(model: StoredModel) -> int:
     return model.settings.buckets + (model.settings.text == "sequence")
 
 
-def _text(model: StoredModel) -> export.TextForm | None:
+def _build_text_form(model: StoredModel) -> export.TextForm | None:
     settings = model.settings
     if not model.roles.text:
         return None
@@ -101,15 +103,13 @@ def _text(model: StoredModel) -> export.TextForm | None:
     )
 
 
-def _numbers(model: StoredModel, skip: int) -> export.NumberForm | None:
-    """Return how numbers are scaled, read off what the features make of the ends of each range and
-    of a missing cell.
-    """
+def _build_number_form(model: StoredModel, skip: int) -> export.NumberForm | None:
+    """Find how numbers are scaled, by encoding both ends of each range and a missing cell."""
     names, ranges = model.roles.numeric, model.fitted.ranges
     if model.roles.image:
         count = model.fitted.pixels or 0
         ends = np.array([[0.0, 255.0]] * count)
-        return _scaling(
+        return _build_scaling(
             (),
             model.roles.image,
             ends,
@@ -119,16 +119,16 @@ def _numbers(model: StoredModel, skip: int) -> export.NumberForm | None:
     if not names:
         return None
     ends = np.array([ranges.get(name, (0.0, 1.0)) for name in names], np.float64)
-    probe = _probe(model, 3).with_columns(
+    probe = _build_probe_rows(model, 3).with_columns(
         pl.Series(name, [*ends[place], None], dtype=pl.Float64) for place, name in enumerate(names)
     )
     plain = replace(model, settings=replace(model.settings, row_norm=None, constant=0.0))
     seen = to_matrix(plain.encode(probe))[:, skip : skip + len(names)].astype(np.float64)
     said = tuple(names.index(name) for name in model.fitted.missing)
-    return replace(_scaling(names, None, ends, seen, clamps=bool(ranges)), said=said)
+    return replace(_build_scaling(names, None, ends, seen, clamps=bool(ranges)), said=said)
 
 
-def _scaling(
+def _build_scaling(
     names: tuple[str, ...],
     picture: str | None,
     ends: NDArray[np.float64],
@@ -150,8 +150,8 @@ def _scaling(
     )
 
 
-def _probe(model: StoredModel, rows: int) -> pl.DataFrame:
-    """Return rows in which nothing is said."""
+def _build_probe_rows(model: StoredModel, rows: int) -> pl.DataFrame:
+    """Rows with only missing cells."""
     roles = model.roles
     cells: dict[str, pl.Series] = {name: pl.Series([""] * rows) for name in roles.text}
     cells |= {name: pl.Series([None] * rows, dtype=pl.Float64) for name in roles.numeric}
@@ -165,7 +165,9 @@ def _probe(model: StoredModel, rows: int) -> pl.DataFrame:
 
 
 def to_matrix(inputs: Inputs) -> NDArray[np.float32]:
-    """Return encoded rows as a full matrix, word sequences as the share of each word in its row."""
+    """Convert encoded rows to a full matrix; word sequences become the share of each word in its
+    row.
+    """
     if isinstance(inputs, Mixed):
         return np.hstack([to_matrix(inputs.tokens), to_matrix(inputs.beside)])
     if isinstance(inputs, Sparse):
@@ -175,10 +177,10 @@ def to_matrix(inputs: Inputs) -> NDArray[np.float32]:
         return full
     if not inputs.tokens:
         return np.asarray(inputs.matrix, np.float32)
-    return _shares(inputs)
+    return _compute_shares(inputs)
 
 
-def _shares(tokens: Dense) -> NDArray[np.float32]:
+def _compute_shares(tokens: Dense) -> NDArray[np.float32]:
     full = np.zeros((len(tokens), tokens.width), np.float32)
     real = tokens.matrix != tokens.width - 1
     where = np.nonzero(real)[0]

@@ -1,5 +1,5 @@
-"""A run's model written in another format, and tried on rows beside the run itself before anybody
-is told it is done.
+"""Exports a run's model in another format, and compares it with the run itself on some rows before
+the export counts as done.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tacit.randomness import Draws
 
 _ROWS = 1000
 _LARGEST = 1e-5
-"""The largest difference of a probability that rounding explains."""
+"""Largest difference of a probability that rounding explains."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exported:
-    """Where an export is, and how far its probabilities are from the run's, at most, on how many
-    rows.
+class ExportResult:
+    """The folder of an export, and the largest difference of its probabilities from the run's, over
+    `rows` rows.
     """
 
     folder: Path
@@ -38,22 +38,21 @@ class Exported:
 
 def export_model(
     model: StoredModel, to: str, out: Path, card: export.ModelCard, rows: object | None = None
-) -> Exported:
-    """Write a model in a format and try it: on rows of one's own, or on a thousand made-up ones.
+) -> ExportResult:
+    """Export a model and compare it with the run: on the given rows, or on a thousand made-up ones.
 
-    Raises RunError if the format cannot hold the model, or if it says something else than the run;
+    Raises RunError if the format cannot represent the model, or if the export predicts differently;
     then nothing is left behind.
     """
     if to not in export.FORMATS:
         raise PlanError(
-            f"export(to={to!r}) needs one of"
+            f"export to {to!r}: unknown format; choose one of"
             f" {', '.join(export.FORMATS)}.{did_you_mean(to, list(export.FORMATS))}"
         )
     if model.sources.secret:
         raise RunError(
-            f"export(to={to!r}) needs features without a secret, got columns that were quantised"
-            " under the clients' own; an export would give it away. `tacit predict` reads such"
-            " rows where the secret is"
+            f"export to {to!r}: columns are quantised with the clients' secret, which an export"
+            " would disclose; use `tacit predict` where the secret is kept"
         )
     as_run = to == "safetensors" or (to == "hub" and not isinstance(model.network, Layered))
     stored = export.RunModel(tensors=model.learner.tensors(model.vector), facts=model.facts)
@@ -69,7 +68,7 @@ def export_model(
 
 def _try_export(
     model: StoredModel, to: str, out: Path, as_run: bool, rows: object | None
-) -> Exported:
+) -> ExportResult:
     table = make_up_rows(model) if rows is None else data.read_new_rows(rows, model.roles)[0]
     ours = model.predict_proba(table)
     if as_run:
@@ -84,20 +83,20 @@ def _try_export(
     apart = float(np.abs(ours - theirs).max(initial=0.0))
     if not apart <= _LARGEST:
         raise RunError(
-            f"export(to={to!r}) needs to predict like the run, got probabilities that differ by"
-            f" {apart:.2g} on {len(ours):,} rows; nothing was written"
+            f"export to {to!r}: its probabilities differ from the run's by {apart:.2g} on"
+            f" {len(ours):,} rows; nothing was written"
         )
-    return Exported(folder=out, difference=apart, rows=len(ours))
+    return ExportResult(folder=out, difference=apart, rows=len(ours))
 
 
 def make_up_rows(model: StoredModel, count: int = _ROWS) -> pl.DataFrame:
-    """Return rows that nobody has: random words, numbers in and around the known ranges, categories
-    known and unknown, holes.
+    """Make up rows: random words, numbers in and around the known ranges, categories known and
+    unknown, missing cells.
     """
     random, roles = Draws.seeded(0).at("export", "rows").generator(), model.roles
     cells: dict[str, Any] = {}
     for name in roles.text:
-        known = [*_words(random), *model.fitted.words[:2000]]
+        known = [*_make_up_words(random), *model.fitted.words[:2000]]
         picks = iter(random.integers(0, len(known), 40 * count).tolist())
         cells[name] = [
             " ".join(known[next(picks)] for _ in range(length))
@@ -123,8 +122,8 @@ def make_up_rows(model: StoredModel, count: int = _ROWS) -> pl.DataFrame:
     return pl.DataFrame(cells)
 
 
-def _words(random: np.random.Generator, count: int = 1000) -> list[str]:
-    """Return words of all lengths, some with an accent, a digit or an apostrophe, some in other
+def _make_up_words(random: np.random.Generator, count: int = 1000) -> list[str]:
+    """Make up words of all lengths, some with an accent, a digit or an apostrophe, some in other
     scripts.
     """
     scripts = ("abcdefghijklmnopqrstuvwxyzé1'\u0301", "абвгдежзиклмнопрстуф", "東京都人日本語")

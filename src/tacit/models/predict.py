@@ -1,6 +1,4 @@
-"""A stored model, used on new rows: the run's features and network joined again, without
-its data.
-"""
+"""A stored model for new rows: the run's features and network, without its data."""
 
 from __future__ import annotations
 
@@ -35,9 +33,9 @@ _NOBODY = Clients(order=np.empty(0, np.int64), starts=np.zeros(2, np.int64))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Predicted:
-    """What a model says of some rows: a probability for each class, the most probable class, and
-    what was unlike training.
+class Predictions:
+    """A model's predictions for some rows: the probability of each class, the most probable class,
+    and notes on what differs from training.
     """
 
     table: pl.DataFrame
@@ -47,13 +45,13 @@ class Predicted:
 
     @property
     def names(self) -> NDArray[np.str_]:
-        """Return the class of each row, in the order of the rows."""
+        """Predicted class of each row, in the order of the rows."""
         return np.asarray(np.array(self.classes)[self.probabilities.argmax(axis=1)])
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class StoredModel:
-    """A trained model with all that turns rows into what it reads; made by `load`."""
+    """A trained model with everything that encodes rows for it; built by `load`."""
 
     name: str
     settings: Features
@@ -71,37 +69,35 @@ class StoredModel:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Return the names of the classes, in the order of `predict_proba`'s columns."""
+        """Names of the classes, in the order of `predict_proba`'s columns."""
         return self.fitted.classes
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns the model reads; rows may have others, which are passed
-        over.
-        """
+        """Names of the columns that the model reads; other columns of rows are ignored."""
         return data.list_input_columns(self.roles)
 
     def predict(self, rows: object) -> NDArray[np.str_]:
-        """Return the most probable class of each row.
+        """Predict the most probable class of each row.
 
-        `rows` is the path of a file, or rows as `tacit.run` takes them; no label is needed. Where
-        the model reads one text column and nothing else, a list of texts will do.
+        `rows` is the path of a file, or rows as `tacit.run` takes them; no label is needed. If the
+        model reads only one text column, a list of texts is accepted too.
         """
-        return self.predicted(rows).names
+        return self.predict_rows(rows).names
 
     def predict_proba(self, rows: object) -> NDArray[np.float64]:
-        """Return one line per row with the probability of each class, as `classes` orders them."""
-        return self.predicted(rows).probabilities
+        """Predict the probability of each class, one line per row, in the order of `classes`."""
+        return self.predict_rows(rows).probabilities
 
-    def predicted(self, rows: object) -> Predicted:
-        """Return what the model says of some rows, beside the rows themselves and a note of what
-        was unlike training.
+    def predict_rows(self, rows: object) -> Predictions:
+        """Predict rows, and return the predictions with the rows themselves and notes on what
+        differs from training.
         """
         table, repairs = data.read_new_rows(rows, self.roles)
         frame, notes = data.clean_as_in_training(
             table, self.roles, self.habits, self.fitted.categories
         )
-        return Predicted(
+        return Predictions(
             table=table,
             classes=self.classes,
             probabilities=self.probabilities(self.encode(frame)),
@@ -113,16 +109,14 @@ class StoredModel:
         return encode_inputs(frame, self.roles, self.settings, self.fitted, self.sources)
 
     def probabilities(self, inputs: Inputs) -> NDArray[np.float64]:
-        """Return the probability of each class for encoded rows."""
+        """Probability of each class for encoded rows."""
         if not len(inputs):
             return np.zeros((0, len(self.classes)))
         return to_probabilities(self.learner.predict(self.vector, inputs))
 
 
 def to_probabilities(logits: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the probability of each class from one logit per row for two classes, else one per
-    class.
-    """
+    """Convert logits to probabilities: one logit per row for two classes, else one per class."""
     exact = logits.astype(np.float64)
     if exact.shape[1] == 1:
         exact = np.hstack([np.zeros_like(exact), exact])
@@ -131,14 +125,14 @@ def to_probabilities(logits: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def load(folder: Path, module: object | None = None, *, allow_code: bool = False) -> StoredModel:
-    """Return the model of a run's folder, or of one that `tacit export --to safetensors` wrote.
+    """Load the model of a run's folder, or of a folder that `tacit export --to safetensors` wrote.
 
     `module` is the nn.Module that the run was given in Python, if it was. A folder may come from
-    anybody, so a class it names is imported only with `allow_code`. Raises RunError with the reason
-    where that is missing, where nobody but the clients can use the model, or where a file is
-    missing, damaged or not the run's own.
+    anybody, so a class that it names is imported only with `allow_code`. Raises RunError if that is
+    missing, if only the clients can use the model, or if a file is missing, damaged or not the
+    run's own.
     """
-    facts = _facts(folder)
+    facts = _read_facts(folder)
     job = run_folder.plan_of(folder) if (folder / run_folder.PLAN).exists() else None
     try:
         stored = plans.parse_stored(facts, str(folder / run_folder.MODEL_FACTS))
@@ -153,13 +147,13 @@ def load(folder: Path, module: object | None = None, *, allow_code: bool = False
         ) from None
     fitted = replace(
         fitted, classes=tuple(map(printable_name, fitted.classes))
-    )  # they are printed, and written to files
+    )  # names are printed, and written to files
     network, settings, roles = stored.model, stored.features, stored.data.columns
     _refuse_private(folder, network, job)
     require_permission(
         folder / run_folder.MODEL_FACTS, stored, allow_code=allow_code, module=module
     )
-    sources = FeatureSources(secret=_secret(job), reader=find_image_reader(roles, settings))
+    sources = FeatureSources(secret=_find_secret(job), reader=find_image_reader(roles, settings))
     empty = encode_inputs(build_empty_table(roles, fitted), roles, settings, fitted, sources)
     learner = training.build(
         network,
@@ -168,7 +162,7 @@ def load(folder: Path, module: object | None = None, *, allow_code: bool = False
         _NOBODY,
         module,
     )
-    vector = _vector(folder, learner, module)
+    vector = _read_vector(folder, learner, module)
     return StoredModel(
         name=folder.resolve().name,
         settings=settings,
@@ -183,7 +177,7 @@ def load(folder: Path, module: object | None = None, *, allow_code: bool = False
     )
 
 
-def _facts(folder: Path) -> dict[str, Any]:
+def _read_facts(folder: Path) -> dict[str, Any]:
     path = folder / run_folder.MODEL_FACTS
     if not path.exists():
         if not (folder / run_folder.RECORD).exists():
@@ -192,7 +186,7 @@ def _facts(folder: Path) -> dict[str, Any]:
             )
         done = record.of_kind(list(run_folder.entries(folder)), record.Finished, record.RUN)
         why = (
-            "only its clients can read its model, and use it at their sites"
+            "only its clients can read the model, at their sites"
             if done
             else "it has not ended; `tacit resume` it"
         )
@@ -202,33 +196,32 @@ def _facts(folder: Path) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise RunError(f"{path}: is damaged: it holds no JSON object")
+        raise RunError(f"{path}: is damaged: it is not a JSON object")
     return found
 
 
 def _refuse_private(folder: Path, network: Model, job: Plan | None) -> None:
-    """Raise RunError if a part of the model is with the clients: what is stored says nothing
+    """Raise RunError if part of the model is with the clients: the stored part cannot predict
     without it.
     """
     if isinstance(network, Worded) or (job is not None and job.personal):
         what = "the table of words" if isinstance(network, Worded) else "what [private] names"
         raise RunError(
-            f"{folder}: needs the whole model to predict, got one of which a part, {what}, is kept"
-            " by each client and is in no file of the run; each client predicts with its own"
-            " (docs/fedvocab.md)"
+            f"{folder}: a part of the model, {what}, is kept by each client and is in no file of"
+            " the run; each client predicts with its own (docs/fedvocab.md)"
         )
 
 
-def _secret(job: Plan | None) -> bytes:
-    """Return the secret that columns were quantised under, as the simulation or the clients'
-    agreement has it.
+def _find_secret(job: Plan | None) -> bytes:
+    """The secret with which columns were quantised, from the simulation or the clients'
+    negotiation.
     """
     if job is None or job.features.quantise is None:
         return b""
     return find_client_secret(job, Draws.seeded(job.seed))
 
 
-def _vector(folder: Path, learner: training.Learner, module: object | None) -> Vector:
+def _read_vector(folder: Path, learner: training.Learner, module: object | None) -> Vector:
     path = folder / run_folder.MODEL
     try:
         vector = training.flatten_parameters(learner, load_file(path))

@@ -89,7 +89,7 @@ def test_a_model_or_codec_may_be_a_table() -> None:
     ).fit(X, y)  # fmt: skip
     assert (model.plan_.codec.name, model.plan_.model.hidden) == ("rr", (8,))
     assert "per bit" in model.privacy_
-    with pytest.raises(ValueError, match="needs a name"):
+    with pytest.raises(ValueError, match="3 is neither a name such as"):
         tacit.FederatedClassifier(model=3).fit(X, y)
 
 

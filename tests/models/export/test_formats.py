@@ -258,21 +258,23 @@ def test_what_differs_from_the_run_is_not_handed_over(
         return replace(net, bias=net.bias + np.array([0, 0, 0.01], np.float32))
 
     monkeypatch.setattr(export, "build_net", wrong)
-    with pytest.raises(RunError, match=r"probabilities that differ by 0\.00\d+ on 1,000 rows"):
+    with pytest.raises(
+        RunError, match=r"probabilities differ from the run's by 0\.00\d+ on 1,000 rows"
+    ):
         run.export("sklearn", tmp_path / "wrong")
     assert not (tmp_path / "wrong").exists()
 
 
 def test_what_cannot_be_exported_is_refused_with_the_reason(run: tacit.Run, tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="needs one of safetensors, onnx"):
+    with pytest.raises(PlanError, match="unknown format; choose one of safetensors, onnx"):
         run.export("pickle", tmp_path / "x")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").touch()
-    with pytest.raises(RunError, match="needs a new or empty folder"):
+    with pytest.raises(RunError, match="is not an empty folder; choose another one"):
         run.export("safetensors", tmp_path / "full")
     assert (tmp_path / "full" / "mine").exists()
     secret = replace(tacit.load(run), sources=FeatureSources(secret=b"x" * 32))
-    with pytest.raises(RunError, match="would give it away"):
+    with pytest.raises(RunError, match="which an export would disclose"):
         export_model(
             secret, "onnx", tmp_path / "x", export.ModelCard(name="x", classes=(), columns=())
         )
@@ -280,7 +282,7 @@ def test_what_cannot_be_exported_is_refused_with_the_reason(run: tacit.Run, tmp_
         replace(tacit.load(run), network=plan.LSTM()),
         replace(tacit.load(run), sources=FeatureSources(reader=lambda rows: rows)),
     ):
-        with pytest.raises(RunError, match=r"export\(to='onnx'\) needs .* use --to safetensors"):
+        with pytest.raises(RunError, match=r"export to 'onnx' cannot represent .* use --to safetensors"):
             export_model(
                 other, "onnx", tmp_path / "x", export.ModelCard(name="x", classes=(), columns=())
             )
@@ -314,4 +316,4 @@ def test_a_card_holds_no_markup_from_the_data() -> None:
     written = render_card(card, "use it")
     assert "<img>" not in written
     assert "\n# b" not in written
-    assert "The record of the run was not at hand" in written
+    assert "The record of the run was not available" in written

@@ -20,7 +20,7 @@ from tacit.errors import DataError, PlanError
 if TYPE_CHECKING:
     import polars as pl
 
-    from tacit.models.predict import Predicted
+    from tacit.models.predict import Predictions
 
 NewRows = Annotated[
     str,
@@ -73,7 +73,7 @@ def predict(
     _check_out(out, rows)
     model = load(model_folder(run, runs), allow_code=allow_code)
     with _open_rows(rows) as file:
-        found = model.predicted(file)
+        found = model.predict_rows(file)
     table, notes = _add_predictions(found, proba, nested=out is not None and out.suffix != ".csv")
     written = {} if out is None else {"out": str(out), "rows": table.height}
     if out is not None:
@@ -132,7 +132,7 @@ def _write(table: pl.DataFrame, out: Path) -> None:
     replace_file(out, content.getvalue())
 
 
-def _as_json(found: Predicted, proba: bool) -> dict[str, object]:
+def _as_json(found: Predictions, proba: bool) -> dict[str, object]:
     return {
         "classes": list(found.classes),
         "predictions": found.names.tolist(),
@@ -141,7 +141,7 @@ def _as_json(found: Predicted, proba: bool) -> dict[str, object]:
 
 
 def _add_predictions(
-    found: Predicted, proba: bool, *, nested: bool
+    found: Predictions, proba: bool, *, nested: bool
 ) -> tuple[pl.DataFrame, list[str]]:
     """Add predictions to the rows; also notes about columns that were dropped or renamed."""
     import polars as pl

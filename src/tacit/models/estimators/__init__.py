@@ -1,6 +1,4 @@
-"""The same training and the same hashed text with scikit-learn's habits: fit, predict, pipelines,
-grid search.
-"""
+"""Training and hashed text as scikit-learn estimators: fit, predict, pipelines, grid search."""
 
 from tacit.models.estimators.classifier import FederatedClassifier
 from tacit.models.estimators.hashed_text import HashedText

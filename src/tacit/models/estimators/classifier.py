@@ -1,4 +1,4 @@
-"""A classifier that clients train together, with scikit-learn's habits."""
+"""A federated classifier as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -21,18 +21,17 @@ from tacit.simulation.numbers import Numbers, train_numbers
 
 
 class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier trained by simulated clients, each of whom is promised the same.
+    """A classifier trained by simulated clients, each with the same privacy guarantee.
 
     `privacy` is a preset: "private" (noise on sums), "no_trust" (noise by each client), or "none".
     `epsilon` and `delta` are per run for each client; without them, the preset's own. `codec` and
     `model` are a name or a table of `tacit`, such as "onebit" or `tacit.MLP(hidden=[50])`; `model`
-    may be an nn.Module too. `rounds` and `learning_rate` (of the server) have defaults that suit.
-    `random_state=None` takes a new seed at each fit.
+    may be an nn.Module too. `rounds` and `learning_rate` (of the server) have suitable defaults.
+    `random_state=None` uses a new seed at each fit.
 
-    After `fit`: `classes_`, `n_features_in_`, `n_clients_`, `plan_`, and `privacy_`, what the
-    clients were promised, in words. It is about this one fit: a step before it that is fitted on
-    rows reads them in the clear, and a search over parameters costs as much as all its fits
-    together.
+    After `fit`: `classes_`, `n_features_in_`, `n_clients_`, `plan_`, and `privacy_`, the privacy
+    statement. It is about this one fit. A preceding step that is fitted on rows reads them in the
+    clear, and the privacy loss of a parameter search is that of all its fits together.
     """
 
     def __init__(
@@ -57,11 +56,11 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, clients: Any = None) -> Self:
-        """Return the estimator, trained.
+        """Train the classifier.
 
-        `clients` says who holds each row: one name per row, or how many clients the rows are dealt
-        to at random. Without it each row is a client of its own, so that the promise is about one
-        row.
+        `clients` assigns rows to clients: one name per row, or a number of clients to which rows
+        are assigned at random. Without it each row is a client of its own, so that the guarantee is
+        about one row.
         """
         with translate_errors("FederatedClassifier.fit"):
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32)
@@ -69,7 +68,7 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.classes_, labels = np.unique(y, return_inverse=True)
             if len(self.classes_) < 2:
                 raise EstimatorValueError(
-                    "FederatedClassifier.fit needs rows of two classes or more, got one class"
+                    "FederatedClassifier.fit: y must have at least two classes, got one class"
                 )
             seed = self._seed()
             inputs, who = (
@@ -89,19 +88,19 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict_proba(self, X: Any) -> Any:
-        """Return one line per row with the probability of each class, as `classes_` orders them."""
+        """Predict the probability of each class, one line per row, in the order of `classes_`."""
         with translate_errors("FederatedClassifier.predict"):
             check_is_fitted(self)
             X = validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
         return self._trained_.probabilities(to_inputs(X))
 
     def predict(self, X: Any) -> Any:
-        """Return the most probable class of each row."""
+        """Predict the most probable class of each row."""
         most_probable = self.predict_proba(X).argmax(axis=1)
         return self.classes_[most_probable]
 
     def __sklearn_tags__(self) -> Any:
-        """Return that sparse rows are welcome."""
+        """Declare that sparse rows are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

@@ -1,4 +1,4 @@
-"""What the estimators refuse: errors of Tacit that scikit-learn's tools also know as ValueError,
+"""Errors of the estimators: errors of Tacit that scikit-learn's tools also recognise as ValueError,
 TypeError or NotFittedError.
 """
 
@@ -13,21 +13,21 @@ from tacit.errors import DataError, RunError
 
 
 class EstimatorValueError(DataError, ValueError):
-    """Rows, labels or a parameter that cannot be used."""
+    """Rows, labels or a parameter with an invalid value."""
 
 
 class EstimatorTypeError(DataError, TypeError):
-    """Rows, labels or a parameter of a wrong type."""
+    """Rows, labels or a parameter of the wrong type."""
 
 
 class EstimatorNotFittedError(RunError, NotFittedError):  # type: ignore[misc]
-    """Used before `fit`."""
+    """The estimator was used before `fit`."""
 
 
 @contextmanager
 def translate_errors(call: str) -> Iterator[None]:
-    """Turn what scikit-learn and numpy raise about arguments into Tacit's own errors; a cell of
-    data is never quoted.
+    """Turn argument errors of scikit-learn and numpy into Tacit's own; a cell of data is never
+    quoted.
     """
     try:
         yield
@@ -42,10 +42,10 @@ def translate_errors(call: str) -> Iterator[None]:
 
 
 def _drop_cells(message: str) -> str:
-    """Leave out what numpy quotes of a cell."""
+    """Remove the cell that numpy quotes."""
     head, found, _ = message.partition("could not convert string to float")
     return (
-        f"{head}{found}; X needs numbers: tacit.HashedText makes numbers of texts"
+        f"{head}{found}; X must be numeric: tacit.HashedText turns texts into numbers"
         if found
         else message
     )

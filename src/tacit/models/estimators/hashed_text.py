@@ -1,4 +1,4 @@
-"""Text as hashed words, for pipelines of scikit-learn."""
+"""Text as hashed words, for scikit-learn pipelines."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from tacit.plan import Columns, Features, text_problems
 
 
 class HashedText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Which hashed words occur in each text, as a sparse matrix of zeros and ones, `buckets` wide.
+    """The hashed words of each text, as a sparse matrix of zeros and ones, `buckets` wide.
 
-    `words` says what a word is: of any script, with numbers, hashtags and emoji ("unicode"), or
-    runs of letters a-z ("letters"). `counts`, `ngrams`, `characters`, `list` and `rarity` are those
-    of a plan's features: how often words occur, neighbouring words, character n-grams, and weights
-    by a public list of words.
+    `words` defines a word: any script, with numbers, hashtags and emoji ("unicode"), or runs of
+    letters a-z ("letters"). `counts`, `ngrams`, `characters`, `list` and `rarity` are those of a
+    plan's features: word counts, neighbouring words, character n-grams, and weights by a public
+    list of words.
 
-    Guarantees: stateless. No vocabulary is made and `fit` reads nothing, so it costs no privacy and
-    needs no call; one text's row depends on that text alone. The hash is public: it hides no word.
+    Guarantees: stateless. There is no vocabulary and `fit` reads nothing, so it has no privacy loss
+    and is optional; the row of a text depends on that text alone. The hash is public: it hides no
+    word.
 
     >>> HashedText(buckets=5000, words="letters").transform(["cats and dogs"]).indices.tolist()
     [283, 3225, 4279]
@@ -50,14 +51,14 @@ class HashedText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.rarity = rarity
 
     def fit(self, X: object = None, y: object = None) -> Self:
-        """Return the transformer as it is; the texts are not looked at."""
+        """Do nothing: the texts are not read."""
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the matrix of some texts: a list, a series, an array or one column of a frame; a
-        missing text has no words.
+        """Hash texts: a list, a series, an array or one column of a frame; a missing text has no
+        words.
         """
-        texts = _texts(X)
+        texts = _convert_texts(X)
         try:
             settings = Features(**self.get_params())
         except PlanError as error:
@@ -78,7 +79,7 @@ class HashedText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def __sklearn_tags__(self) -> Any:
-        """Return that it takes texts, not numbers, and need not be fitted."""
+        """Declare that it takes texts, not numbers, and need not be fitted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.string, tags.input_tags.two_d_array, tags.input_tags.one_d_array = (
             True,
@@ -89,25 +90,25 @@ class HashedText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _texts(given: Any) -> pl.Series:
-    """Return texts as a column; raise EstimatorValueError or EstimatorTypeError if they are
-    something else.
+def _convert_texts(given: Any) -> pl.Series:
+    """Convert texts to a column; raise EstimatorValueError or EstimatorTypeError if they are not
+    texts.
     """
     if isinstance(given, str | bytes):
         raise EstimatorValueError(
-            "HashedText.transform(X) needs a list of texts, got one text; put it into a list"
+            "HashedText.transform(X): X must be a list of texts, got one text; put it into a list"
         )
     if not isinstance(given, Iterable):
         raise EstimatorTypeError(
-            f"HashedText.transform(X) needs a list of texts, got {type(given).__name__}; give a"
-            " column"
+            f"HashedText.transform(X): X must be a list of texts, got {type(given).__name__}; give"
+            " a column"
         )
     shape: tuple[int, ...] = getattr(given, "shape", ())
     if len(shape) == 2:
         if shape[1] != 1:
             raise EstimatorValueError(
-                f"HashedText.transform(X) needs one column of texts, got {shape[1]} columns;"
-                " name one"
+                f"HashedText.transform(X): X must be one column of texts, got {shape[1]} columns;"
+                " select one"
             )
         given = given.to_numpy() if hasattr(given, "to_numpy") else given
         given = given[:, 0]
@@ -118,8 +119,8 @@ def _texts(given: Any) -> pl.Series:
     )
     if odd is not None:
         raise EstimatorValueError(
-            f"HashedText.transform(X) needs texts, got {type(odd).__name__} among them; name a"
-            " column of text"
+            f"HashedText.transform(X): X must contain only texts, got {type(odd).__name__};"
+            " select a column of text"
         )
     return pl.Series(
         "text", [cell if isinstance(cell, str) else "" for cell in cells], dtype=pl.String

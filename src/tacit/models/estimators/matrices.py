@@ -1,4 +1,4 @@
-"""Matrices as scikit-learn knows them, and rows as Tacit does."""
+"""Conversions between scikit-learn's matrices and Tacit's rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tacit.rows import Clients, Dense, Sparse
 
 
 def to_inputs(X: Any) -> Dense | Sparse:
-    """Return a float32 matrix, full or of compressed rows, as rows."""
+    """Convert a float32 matrix, full or CSR, to rows."""
     if not sparse.issparse(X):
         return Dense(matrix=np.ascontiguousarray(X), width=X.shape[1])
     return Sparse(
@@ -27,22 +27,21 @@ def to_inputs(X: Any) -> Dense | Sparse:
 
 
 def to_matrix(rows: Sparse) -> Any:
-    """Return sparse rows as a matrix of compressed rows."""
+    """Convert sparse rows to a CSR matrix."""
     values = np.ones(len(rows.columns), np.float32) if rows.values is None else rows.values
     return sparse.csr_matrix((values, rows.columns, rows.starts), shape=(len(rows), rows.width))
 
 
 def assign_rows(clients: object, rows: int, draws: Draws) -> Clients:
-    """Return who holds which row: every row its own client, so many clients dealt rows at random,
-    or the owners that are named.
+    """Assign rows to clients: each row its own client, a number of clients at random, or the named
+    owners.
     """
     if clients is None:
         owner: NDArray[np.int64] = np.arange(rows)
     elif isinstance(clients, int | np.integer):
         if not 1 <= clients <= rows:
             raise EstimatorValueError(
-                f"fit(clients={clients}) needs a number from 1 to {rows:,}, the number of rows;"
-                " choose one of these"
+                f"fit: clients must be from 1 to {rows:,}, the number of rows, got {clients}"
             )
         owner = draws.generator().permutation(rows) % int(clients)
     else:

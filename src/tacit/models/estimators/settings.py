@@ -1,6 +1,4 @@
-"""The plan of an estimator: what was asked for, and settings that suit numbers where
-nothing was.
-"""
+"""The plan of an estimator: the caller's parameters, and defaults that suit numeric rows."""
 
 from __future__ import annotations
 
@@ -15,13 +13,13 @@ Tree = dict[str, Any]
 
 
 def build_plan(asked: Tree, *, seed: int, clients: int, hashed: bool) -> Plan:
-    """Return the checked plan of `FederatedClassifier`'s parameters for so many clients; `hashed`:
-    their rows are sparse.
+    """Build and check the plan for `FederatedClassifier`'s parameters; `hashed` says that rows are
+    sparse.
 
-    Sparse rows are words, and take the settings that a preset has for words. Full rows are a table,
-    whose numbers keep their size: each client's update is one step over all its rows, cut to a
-    length of one, and the server has momentum. Its rates were chosen on held-out train rows of
-    Newsgroups, IMDB and scikit-learn's small tables.
+    Sparse rows are words, and take a preset's settings for words. Full rows are a table whose
+    numbers are not scaled: each client's update is one step over all its rows, clipped to L2 norm
+    1, and the server has momentum. Its rates were chosen on held-out train rows of Newsgroups, IMDB
+    and scikit-learn's small tables.
     """
     promise = {key: asked[key] for key in ("epsilon", "delta") if asked[key] is not None}
     tree: Tree = {
@@ -30,11 +28,11 @@ def build_plan(asked: Tree, *, seed: int, clients: int, hashed: bool) -> Plan:
         "privacy": {"preset": asked["privacy"], "clients": clients, **promise},
         "data": {"source": plans.GIVEN, "partition": "client", "clients": clients},
         "features": {"text": "binary", "numeric": "raw"},
-        "model": _table(asked["model"]),
+        "model": _convert_table(asked["model"]),
         "server": {},
     }
     if asked["codec"] is not None:
-        tree["codec"] = _table(asked["codec"])
+        tree["codec"] = _convert_table(asked["codec"])
     if not (
         hashed
         and asked["privacy"] in ("private", "no_trust")
@@ -45,7 +43,7 @@ def build_plan(asked: Tree, *, seed: int, clients: int, hashed: bool) -> Plan:
         if asked[key] is not None:
             tree["server"][named] = asked[key]
     tree["server"]["evaluate_every"] = (
-        1  # there are no rows to measure on; a preset's interval might exceed the rounds
+        1  # there are no test rows; a preset's interval might exceed the rounds
     )
     return plans.parse(tree, where="FederatedClassifier")
 
@@ -64,13 +62,13 @@ def _suit_numbers(tree: Tree, hashed: bool) -> None:
         tree["model"] = {"bias": True, "start": "zero", **tree["model"]}
 
 
-def _table(given: Any) -> Tree:
-    """Return a table of a plan as a dict: it is given as a name, or as one of `tacit`'s classes."""
+def _convert_table(given: Any) -> Tree:
+    """Convert a plan table to a dict: it is given as a name, or as one of `tacit`'s classes."""
     if isinstance(given, str):
         return {"name": given}
     if dataclasses.is_dataclass(given) and not isinstance(given, type):
         return {key: value for key, value in dataclasses.asdict(given).items() if value is not None}
     raise EstimatorValueError(
-        f"FederatedClassifier(…={given!r}) needs a name such as 'logistic' or 'dp_sum', or a table"
-        " such as tacit.MLP(hidden=[50])"
+        f"FederatedClassifier: {given!r} is neither a name such as 'logistic' or 'dp_sum' nor a"
+        " table such as tacit.MLP(hidden=[50])"
     )

@@ -1,5 +1,5 @@
-"""A trained model in the formats of others: safetensors, ONNX, PyTorch, scikit-learn, a folder for
-a model hub. Knows no run.
+"""A trained model in other formats: safetensors, ONNX, PyTorch, scikit-learn, a folder for a model
+hub. Knows nothing about runs.
 """
 
 from tacit.models.export.card import ModelCard

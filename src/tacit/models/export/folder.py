@@ -1,5 +1,5 @@
-"""The folder of an export: the model, what turns rows into its numbers, and its card. Nothing in it
-is pickled.
+"""Writes an exported folder: the model, what encodes rows for it, and its card. Nothing in it is
+pickled.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ FORMATS = ("safetensors", "onnx", "torch", "sklearn", "hub")
 STANDALONE = Path(__file__).parent / "standalone"
 
 _READS = (
-    "\n\nRows are dicts of the columns above. `rows.py` turns them into arrays and needs numpy"
-    " alone"
+    "\n\nRows are dicts of the columns above. `rows.py` turns them into arrays and needs only numpy"
 )
 _TACIT = (
     '```python\nimport tacit\nmodel = tacit.load(".")  # this folder\nmodel.predict(rows);'
@@ -38,8 +37,8 @@ wanted = {one.name: found[one.name] for one in session.get_inputs()}
 prediction, probabilities = session.run(["prediction", "probabilities"], wanted)
 ```
 
-Scaling, categories, layers and class names are in the graph. Texts are not hashed in it, since ONNX cannot take a string apart into
-letters: `rows.py` does it, by the rule in `spelling.py`."""
+Scaling, categories, layers and class names are in the graph. Texts are not hashed in it, since ONNX cannot split a string into
+characters: `rows.py` does it, by the rule in `spelling.py`."""
 _TORCH = (
     '```python\nfrom module import load\nmodel = load()\nmodel.predict([{"column":'
     ' "value"}])\n```\n'
@@ -63,33 +62,30 @@ USES = {
     "hub": (
         _TORCH
         + _READS
-        + "; the weights are a state dict in `model.safetensors`. It is no model of the package"
+        + "; the weights are a state dict in `model.safetensors`. It is not a model of the package"
         " transformers."
     ),
 }
 _CODE = {"torch": "module.py", "hub": "module.py", "sklearn": "pipeline.py"}
-"""The code that goes beside weights, by format."""
+"""Code that accompanies weights, by format."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunModel:
-    """A model as its run stored it: named arrays, and the facts that say how to use them."""
+    """A model as its run stored it: named arrays, and the facts that describe their use."""
 
     tensors: dict[str, NDArray[Any]]
     facts: dict[str, Any]
 
 
 def write(folder: Path, to: str, model: ExportForm | RunModel, card: ModelCard) -> Path:
-    """Write a model into a new folder in one of the formats, with its card, and return the
-    folder.
-    """
+    """Write a model into a new folder in one of the formats, with its card, and return the folder."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RunError(
-            f"export(out={str(folder)!r}) needs a new or empty folder, got one that holds"
-            " something; name another"
+            f"export: {str(folder)!r} is not an empty folder; choose another one with --out"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    files = _of_run(model) if isinstance(model, RunModel) else _of_form(to, model)
+    files = _pack_run_model(model) if isinstance(model, RunModel) else _pack_form(to, model)
     used_as = "safetensors" if isinstance(model, RunModel) else to
     files["README.md"] = cards.render_card(card, USES[used_as], hub=to == "hub").encode()
     for name, content in files.items():
@@ -97,7 +93,7 @@ def write(folder: Path, to: str, model: ExportForm | RunModel, card: ModelCard) 
     return folder
 
 
-def _of_run(model: RunModel) -> dict[str, bytes]:
+def _pack_run_model(model: RunModel) -> dict[str, bytes]:
     facts = json.dumps(model.facts, indent=2) + "\n"
     return {
         "model.safetensors": save(model.tensors, metadata={"tacit": json.dumps(model.facts)}),
@@ -105,7 +101,7 @@ def _of_run(model: RunModel) -> dict[str, bytes]:
     }
 
 
-def _of_form(to: str, form: ExportForm) -> dict[str, bytes]:
+def _pack_form(to: str, form: ExportForm) -> dict[str, bytes]:
     files = {
         "config.json": json.dumps(form.config(), indent=1).encode() + b"\n",
         "rows.py": (STANDALONE / "rows.py").read_bytes(),

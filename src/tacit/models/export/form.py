@@ -1,8 +1,8 @@
-"""A trained model in one form that every format can hold: entries of a row in, one layer after the
-other, probabilities out.
+"""A trained model in one form that every format can represent: entries of a row in, one layer after
+the other, probabilities out.
 
-Logistic regression, feed-forward nets and pooled embeddings are all of this form. A pooled
-embedding is linear, so its table and the layer after it are multiplied into one first layer.
+Logistic regression, feed-forward nets and pooled embeddings all have this form. A pooled embedding
+is linear, so its table and the next layer are multiplied into one first layer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Matrix = NDArray[np.float32]
 
 @dataclass(frozen=True, kw_only=True)
 class Net:
-    """The layers: lines of the first one for each input of the text and of the table, a bias, and
+    """The layers: rows of the first layer for each input of the text and of the table, a bias, and
     the layers after a ReLU.
     """
 
@@ -29,7 +29,7 @@ class Net:
     layers: tuple[tuple[Matrix, NDArray[np.float32]], ...]  # weights by output, biases
 
     def tensors(self) -> dict[str, NDArray[Any]]:
-        """Return the layers as named arrays."""
+        """The layers as named arrays."""
         named: dict[str, NDArray[Any]] = {"text": self.text, "dense": self.dense, "bias": self.bias}
         for place, (weight, bias) in enumerate(self.layers):
             named |= {f"layers.{place}.weight": weight, f"layers.{place}.bias": bias}
@@ -38,30 +38,30 @@ class Net:
 
 @dataclass(frozen=True, kw_only=True)
 class TextForm:
-    """How a text becomes entries: which columns, by which words, and what each word is called in
-    the first layer.
+    """How a text becomes entries: which columns, which words, and the index of each word in the
+    first layer.
     """
 
     columns: tuple[str, ...]
     kind: str  # binary, listed or sequence
-    hash: tuple[int, ...]  # what the rule's `bucket` is called with after the word
+    hash: tuple[int, ...]  # further arguments of the rule's `bucket`, after the word
     length: int
     listed: tuple[str, ...]
-    weights: tuple[float, ...]  # how much each listed word or bucket counts; all the same if empty
+    weights: tuple[float, ...]  # weight of each listed word or bucket; all equal if empty
     counts: str  # presence, counts or sublinear: what a word adds
-    ngrams: int  # so many neighbouring words are hashed together
-    characters: tuple[int, ...]  # the fewest and the most characters of an n-gram, or none
+    ngrams: int  # largest number of neighbouring words that are hashed together
+    characters: tuple[int, ...]  # smallest and largest number of characters of an n-gram, or none
     stop_words: tuple[str, ...]
     rule: str  # the text rule, as Python source with `words` and `bucket`
 
 
 @dataclass(frozen=True, kw_only=True)
 class NumberForm:
-    """How numbers are scaled: cut to a range, then moved so that its ends become other ends; what
-    is missing has a value too.
+    """How numbers are scaled: clipped to a range, then mapped linearly to another one; missing
+    numbers have a value too.
 
-    `said` are the places of the numbers that have one more input each, after all numbers: whether
-    the number is missing.
+    `said` lists the numbers that have one more input each, after all numbers: whether the number is
+    missing.
     """
 
     names: tuple[str, ...]
@@ -76,14 +76,14 @@ class NumberForm:
     said: tuple[int, ...] = ()
 
     def tensors(self) -> dict[str, NDArray[Any]]:
-        """Return the figures as named arrays."""
+        """The values as named arrays."""
         keys = ("least", "greatest", "low", "span", "at_low", "rise", "missing")
         return {f"numbers.{key}": getattr(self, key) for key in keys}
 
 
 @dataclass(frozen=True, kw_only=True)
 class CategoryForm:
-    """The names a categorical column is known to have, as one input each or as one number."""
+    """Known names of a categorical column, as one input each or as one number."""
 
     name: str
     known: tuple[str, ...]
@@ -103,7 +103,7 @@ class ExportForm:
     row_length: float | None = None
 
     def config(self) -> dict[str, Any]:
-        """Return all but the arrays as nested plain values, ready for JSON."""
+        """Everything except the arrays as nested plain values, ready for JSON."""
         text, numbers = self.text, self.numbers
         said = (
             "columns",
@@ -132,8 +132,8 @@ class ExportForm:
         }
 
     def tensors(self) -> dict[str, NDArray[Any]]:
-        """Return every array by name, each in one piece: safetensors would write the memory a view
-        lies in, not the view.
+        """Every array by name, each contiguous: safetensors would write the memory behind a view,
+        not the view.
         """
         found = {**self.net.tensors(), **(self.numbers.tensors() if self.numbers else {})}
         return {name: np.ascontiguousarray(array) for name, array in found.items()}
@@ -149,7 +149,7 @@ def _said(numbers: NumberForm) -> dict[str, Any]:
 
 
 def build_net(tensors: Mapping[str, NDArray[Any]], text_inputs: int, constant: float) -> Net:
-    """Return the layers of a stored model whose first `text_inputs` inputs are the text's; a
+    """Build the layers of a stored model whose first `text_inputs` inputs belong to the text; a
     constant input becomes a bias.
     """
     pooled = "table.weight" in tensors

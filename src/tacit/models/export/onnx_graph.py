@@ -1,8 +1,8 @@
-"""A form as an ONNX graph: scaling, categories, layers and class names inside; texts come as
-numbers of words.
+"""Converts a form to an ONNX graph with scaling, categories, layers and class names. Texts are
+passed as word indices.
 
-ONNX has no operation that takes a string apart into letters, so a text cannot be hashed in a graph.
-The folder has the rule beside it, in plain Python (rows.py).
+ONNX has no operation that splits a string into characters, so a graph cannot hash a text. The
+folder contains the rule in plain Python (rows.py).
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ _MISSING = "(missing)"
 
 
 def build_onnx_model(form: ExportForm) -> onnx.ModelProto:
-    """Return the checked model. Inputs: `words` and `weights`, `numbers`, `categories`, as far as
-    the model reads them.
+    """Build and check the ONNX model.
 
-    Outputs: `probabilities`, one column per class, and `prediction`, the name of the most probable
-    one.
+    Inputs: `words` and `weights`, `numbers`, `categories`, as far as the model reads them. Outputs:
+    `probabilities`, one column per class, and `prediction`, the name of the most probable class.
     """
     graph = _Graph()
     state = graph.probabilities(form)
@@ -126,7 +125,7 @@ class _Graph:
         return self.add("Div", self.array(np.float32(length)), root)
 
     def _table(self, form: ExportForm) -> str:
-        """Return the numbers of the row that are no text, or nothing if it has none."""
+        """Scaled numbers and categories of a row; an empty name if there are none."""
         parts = []
         if form.numbers:
             scale = form.numbers
@@ -168,7 +167,7 @@ class _Graph:
     def _category(self, cells: str, one: CategoryForm) -> str:
         keys = {name.encode(): place for place, name in enumerate(one.known)}
         if _MISSING.encode() in keys:
-            keys.setdefault(b"", keys[_MISSING.encode()])  # an empty cell is a missing one
+            keys.setdefault(b"", keys[_MISSING.encode()])  # an empty cell counts as missing
         code = self.add(
             "LabelEncoder",
             cells,

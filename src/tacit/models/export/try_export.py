@@ -1,4 +1,4 @@
-"""An exported folder tried on rows, with the libraries of its format."""
+"""Runs an exported folder on rows, with the libraries of its format."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 
 def compute_probabilities(folder: Path, to: str, rows: list[dict[str, Any]]) -> NDArray[np.float64]:
-    """Return the probability of each class that an exported ONNX, PyTorch, scikit-learn or hub
-    folder gives for rows.
+    """Probability of each class that an exported ONNX, PyTorch, scikit-learn or hub folder gives
+    for rows.
     """
     if to == "onnx":
-        return np.asarray(_onnx(folder, rows), np.float64)
+        return np.asarray(_run_onnx(folder, rows), np.float64)
     code = "pipeline.py" if to == "sklearn" else "module.py"
     return np.asarray(
         runpy.run_path(str(folder / code))["load"](folder).predict_proba(rows), np.float64
     )
 
 
-def _onnx(folder: Path, rows: list[dict[str, Any]]) -> Any:
+def _run_onnx(folder: Path, rows: list[dict[str, Any]]) -> Any:
     import onnxruntime
 
     session = onnxruntime.InferenceSession(

@@ -1,1 +1,1 @@
-"""Files that go into exported folders as they are: they need no Tacit where they are used."""
+"""Files that are copied into exported folders unchanged: they do not need Tacit."""

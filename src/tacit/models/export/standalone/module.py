@@ -1,4 +1,4 @@
-"""A model that Tacit exported, in PyTorch. Needs torch, numpy, safetensors and the files beside
+"""A model that Tacit exported, in PyTorch. Needs torch, numpy, safetensors and the files next to
 this one; not Tacit.
 
 from module import load
@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 
 
 class ExportedModel(nn.Module):
-    """Scaling, categories and layers; `predict` also makes entries of texts, by rows.py."""
+    """Scaling, categories and layers; `predict` also encodes texts, by rows.py."""
 
     def __init__(
         self, config: dict[str, Any], tensors: dict[str, torch.Tensor], folder: Path
@@ -47,7 +47,7 @@ class ExportedModel(nn.Module):
         numbers: torch.Tensor | None = None,
         codes: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """Return the probability of each class; rows.py says what the arguments are."""
+        """Probability of each class; rows.py describes the arguments."""
         parts = [self._scaled(numbers)] if numbers is not None else []
         if codes is not None:
             for place, one in enumerate(self.config["categories"]):
@@ -83,7 +83,7 @@ class ExportedModel(nn.Module):
         return torch.cat([known, numbers.isnan()[:, self.config["numbers"]["said"]].float()], dim=1)
 
     def predict_proba(self, rows: list[dict[str, Any]]) -> torch.Tensor:
-        """Return the probability of each class for rows as dicts."""
+        """Probability of each class for rows as dicts."""
         found = runpy.run_path(str(self.folder / "rows.py"))["encode"](rows, self.folder)
         wanted = {
             key: torch.from_numpy(found[key])
@@ -95,7 +95,7 @@ class ExportedModel(nn.Module):
         return probabilities
 
     def predict(self, rows: list[dict[str, Any]]) -> list[str]:
-        """Return the most probable class of each row."""
+        """Most probable class of each row."""
         return [
             self.config["classes"][place] for place in self.predict_proba(rows).argmax(1).tolist()
         ]
@@ -108,7 +108,7 @@ def _category(codes: torch.Tensor, count: int, onehot: bool) -> torch.Tensor:
 
 
 def load(folder: Path = HERE) -> ExportedModel:
-    """Return the model of a folder that Tacit exported."""
+    """Load the model of a folder that Tacit exported."""
     config = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
     return ExportedModel(
         config, load_file(str(Path(folder) / "model.safetensors")), Path(folder)

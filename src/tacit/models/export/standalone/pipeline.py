@@ -1,5 +1,5 @@
 """A model that Tacit exported, in scikit-learn. Needs scikit-learn, safetensors and the files
-beside this one; not Tacit.
+next to this one; not Tacit.
 
 from pipeline import pipeline
 print(pipeline.predict([{"review": "a good film"}]))
@@ -23,21 +23,20 @@ HERE = Path(__file__).parent
 
 
 class RowFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Rows as the numbers the model reads: words of texts, scaled numbers, categories. Nothing is
-    fitted: training did that.
+    """Rows as the numbers that the model reads: words of texts, scaled numbers, categories.
 
-    Rows are dicts of columns, or a pandas or polars frame.
+    Nothing is fitted: training did that. Rows are dicts of columns, or a pandas or polars frame.
     """
 
     def __init__(self, folder: str = str(HERE)) -> None:
         self.folder = folder
 
     def fit(self, rows: Any, labels: Any = None) -> "RowFeatures":
-        """Return the transformer as it is."""
+        """Do nothing."""
         return self
 
     def transform(self, rows: Any) -> Any:
-        """Return one sparse line per row."""
+        """Encode rows as a sparse matrix."""
         folder = Path(self.folder)
         config, tensors = _read(folder)
         found = runpy.run_path(str(folder / "rows.py"))["encode"](_dicts(rows), folder)
@@ -101,8 +100,8 @@ def _category(codes: Any, count: int, onehot: bool) -> Any:
 
 
 def _estimator(config: dict[str, Any], tensors: dict[str, Any]) -> Any:
-    """Return a LogisticRegression, or an MLPClassifier where there are hidden layers, that has the
-    model's weights.
+    """Build a LogisticRegression, or an MLPClassifier if there are hidden layers, with the model's
+    weights.
     """
     first, bias = (
         np.concatenate([tensors["text"], tensors["dense"]]).astype(np.float64),
@@ -134,7 +133,7 @@ def _estimator(config: dict[str, Any], tensors: dict[str, Any]) -> Any:
 
 
 def load(folder: Path = HERE) -> Pipeline:
-    """Return the model of a folder that Tacit exported, as a Pipeline: features, then an estimator
+    """Load the model of a folder that Tacit exported, as a Pipeline: features, then an estimator
     with the model's weights.
     """
     return Pipeline(
@@ -143,7 +142,7 @@ def load(folder: Path = HERE) -> Pipeline:
 
 
 def __getattr__(name: str) -> Any:
-    """Make `pipeline` when it is first asked for."""
+    """Build `pipeline` on first use."""
     if name != "pipeline":
         raise AttributeError(f"module 'pipeline' has no attribute {name!r}")
     return load()

@@ -1,4 +1,4 @@
-"""Rows as a model that Tacit exported reads them. Needs numpy, and the files beside this one; not
+"""Encodes rows for a model that Tacit exported. Needs numpy and the files next to this one; not
 Tacit.
 """
 
@@ -17,12 +17,12 @@ MISSING = "(missing)"
 
 
 def encode(rows: list[dict[str, Any]], folder: Path = HERE) -> dict[str, Any]:
-    """Return what the model is called with, by name: `words` and `weights`, `numbers`, `categories`
+    """Encode rows as the model's arguments, by name: `words` and `weights`, `numbers`, `categories`
     and their `codes`.
 
-    Words of a text are numbers of lines of the first layer, each with a weight; lines with weight 0
-    fill up. A number that is missing is NaN, a category that is missing "(missing)"; a code is the
-    place of a category, -1 for an unknown one.
+    Words of a text are indices of rows of the first layer, each with a weight; weight 0 is padding.
+    A missing number is NaN, a missing category "(missing)"; a code is the index of a category, -1
+    for an unknown one.
     """
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     found: dict[str, Any] = {}
@@ -76,7 +76,7 @@ def _entries(
 def _places(
     whole: str, text: dict[str, Any], rule: dict[str, Any], known: dict[str, int]
 ) -> list[int]:
-    """Return the line of the first layer for each word of a text, and for each n-gram."""
+    """Row of the first layer for each word of a text, and for each n-gram."""
     if text["ngrams"] > 1 or text["characters"]:
         terms = rule["list_term_hashes"](
             _composed(whole), text["ngrams"], tuple(text["characters"])
@@ -105,7 +105,7 @@ def _value(place: int, count: int, text: dict[str, Any]) -> float:
 
 
 def _composed(text: str) -> str:
-    """Return a text in which an accent after its letter is one character with it."""
+    """Combine each accent with its letter into one character."""
     return (
         unicodedata.normalize("NFC", text)
         if any("\u0300" <= character <= "\u036f" for character in text)
