@@ -36,7 +36,7 @@ OUT = ROOT / "bench" / "out" / "defaults"
 
 
 @dataclass(frozen=True)
-class Case:
+class BenchmarkCase:
     """One line of the table: a data set, who holds it, and how many points below scikit-learn are
     allowed.
     """
@@ -56,15 +56,15 @@ class Case:
 
 
 CASES = (
-    Case("ag_news", 2),
-    Case("sst2", 2),
-    Case("imdb", 2),
-    Case("newsgroups20", 6, partition="dirichlet"),
-    Case("ag_news", 6, partition="dirichlet"),
-    Case("ag_news", 4, clients=1000),
-    Case("cardio", 2),
-    Case("spambase", 2),
-    Case("adult", 2),
+    BenchmarkCase("ag_news", 2),
+    BenchmarkCase("sst2", 2),
+    BenchmarkCase("imdb", 2),
+    BenchmarkCase("newsgroups20", 6, partition="dirichlet"),
+    BenchmarkCase("ag_news", 6, partition="dirichlet"),
+    BenchmarkCase("ag_news", 4, clients=1000),
+    BenchmarkCase("cardio", 2),
+    BenchmarkCase("spambase", 2),
+    BenchmarkCase("adult", 2),
 )
 
 
@@ -75,7 +75,7 @@ def table_of(source: str, seed: int) -> data.Table:
     return data.load(plan.Data(source=source), Draws.seeded(seed).at("data"))
 
 
-def tree_of(case: Case, columns: plan.Columns, rows: int, seed: int) -> dict[str, Any]:
+def tree_of(case: BenchmarkCase, columns: plan.Columns, rows: int, seed: int) -> dict[str, Any]:
     """Return the plan of `init` for such a table, on the named set and without baselines."""
     roles = {
         name: role for role in ("text", "numeric", "categorical") for name in getattr(columns, role)
@@ -144,7 +144,7 @@ def kept(question: dict[str, Any], make: Callable[[], float]) -> float:
     return float(json.loads(path.read_text())["answer"])
 
 
-def measure(case: Case, seeds: int) -> tuple[float, float]:
+def measure(case: BenchmarkCase, seeds: int) -> tuple[float, float]:
     """Return our accuracy and scikit-learn's, each the mean over seeds."""
     found = []
     for seed in range(1, seeds + 1):

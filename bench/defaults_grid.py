@@ -52,7 +52,7 @@ Figures = dict[str, float]
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridRun:
     """One run: a set, a promise, and at most a given number of people; where there are fewer train
     rows, each row is a person.
     """
@@ -221,7 +221,7 @@ def run_cells(only: str, arms: tuple[str, ...], seed: int, limit: int | None) ->
     for arm in ("scikit-learn", *arms):
         for people in PEOPLE if arm != "scikit-learn" else (0,):
             for source in (one for one in SOURCES if only in one):
-                figures = Cell(source, arm, people, seed, limit).run()
+                figures = GridRun(source, arm, people, seed, limit).run()
                 print(f"{source}, {arm}, {people:,} people: {_short(figures)}", flush=True)
 
 
@@ -235,9 +235,9 @@ def grid(seed: int, limit: int | None) -> str:
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for source in SOURCES:
-        peer = Cell(source, "scikit-learn", 0, seed, limit).read()
+        peer = GridRun(source, "scikit-learn", 0, seed, limit).read()
         for people in PEOPLE:
-            found = {arm: Cell(source, arm, people, seed, limit).read() for arm in ARMS}
+            found = {arm: GridRun(source, arm, people, seed, limit).read() for arm in ARMS}
             best = found["private 8"]
             if peer is None or best is None:
                 continue

@@ -23,7 +23,7 @@ _TEXTS = 8_000
 
 
 @dataclass(frozen=True)
-class Made:
+class MadeUpSet:
     """A set that is made here: its rows, what its columns are for, and whether its texts are
     English words.
     """
@@ -134,9 +134,9 @@ def _texts(
 
 
 MADE = {
-    "breast_cancer": Made(_breast_cancer, text=False),
-    "rare": Made(_rare, text=False),
-    "emoji": Made(_emoji, text=True),
-    "russian": Made(_russian, text=True),
-    "chinese": Made(_chinese, text=True),
+    "breast_cancer": MadeUpSet(_breast_cancer, text=False),
+    "rare": MadeUpSet(_rare, text=False),
+    "emoji": MadeUpSet(_emoji, text=True),
+    "russian": MadeUpSet(_russian, text=True),
+    "chinese": MadeUpSet(_chinese, text=True),
 }

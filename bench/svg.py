@@ -24,8 +24,8 @@ def plot(title: str, across: str, lines: Mapping[str, Points]) -> str:
     """Return the plot; every line is named at its right end, with its fitted exponent."""
     everything = [point for points in lines.values() for point in points]
     x_axis, y_axis = (
-        _Axis([x for x, _ in everything], _LEFT, _WIDE - _RIGHT),
-        _Axis([y for _, y in everything], _HIGH - _BELOW, _ABOVE),
+        _LogAxis([x for x, _ in everything], _LEFT, _WIDE - _RIGHT),
+        _LogAxis([y for _, y in everything], _HIGH - _BELOW, _ABOVE),
     )
     parts = [
         (
@@ -56,7 +56,7 @@ def plot(title: str, across: str, lines: Mapping[str, Points]) -> str:
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def _line(name: str, points: Points, colour: str, x_axis: _Axis, y_axis: _Axis) -> list[str]:
+def _line(name: str, points: Points, colour: str, x_axis: _LogAxis, y_axis: _LogAxis) -> list[str]:
     places = [(x_axis.place(x), y_axis.place(y)) for x, y in points]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     label = f"{name}, exponent {fitted_exponent(points):.2f}"
@@ -68,7 +68,7 @@ def _line(name: str, points: Points, colour: str, x_axis: _Axis, y_axis: _Axis) 
     ]
 
 
-class _Axis:
+class _LogAxis:
     """One axis in powers of ten, from one place on the page to another."""
 
     def __init__(self, values: Sequence[float], begin: float, end: float) -> None:

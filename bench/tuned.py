@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from bench import ROOT
-from bench.defaults import CASES, Case, kept, ours, table_of, tree_of
+from bench.defaults import CASES, BenchmarkCase, kept, ours, table_of, tree_of
 from tacit.plan import Plan, toml
 from tacit.runs import record, run_folder, sweep
 from tacit.runs.tune import Trial, tune
@@ -45,7 +45,7 @@ class _Unwatched:
     def ended(self, number: int, outcome: sweep.Outcome) -> None: ...
 
 
-def search(case: Case, seed: int) -> Found:
+def search(case: BenchmarkCase, seed: int) -> Found:
     """Return what a search from the plan of `init` finds, and what it is worth on test rows."""
     table = table_of(case.source, seed)
     tree = tree_of(case, table.columns, table.train.height, seed)

@@ -23,7 +23,7 @@ class ContenderError(RuntimeError):
     """A contender ended or did not start."""
 
 
-class Worker:
+class BenchmarkWorker:
     """One contender, running."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Worker:
             self._process.wait()
         self._log.close()
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> BenchmarkWorker:
         return self
 
     def __exit__(

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.faults.field import small_plan, started
-from bench.faults.trial import Made, Trials
+from bench.faults.trial import FaultTrial, Trials
 from tacit import simulation
 from tacit.api import Run
 
@@ -91,7 +91,7 @@ def main(words: Sequence[str] | None = None) -> int:
     return 0 if all(row["ok"] for row in rows) else 1
 
 
-def _row(kind: str, made: list[Made], simulated: str, wanted: int) -> dict[str, object]:
+def _row(kind: str, made: list[FaultTrial], simulated: str, wanted: int) -> dict[str, object]:
     """Return what came of the runs of one kind; a payment without an answer is no fault, if there
     is no more than one per kill.
     """

@@ -31,7 +31,7 @@ _POINT_SECONDS = 30.0
 
 
 @dataclass
-class Made:
+class FaultTrial:
     """One run: how it ended, its model, where somebody was killed in it, and what ledgers say."""
 
     kind: str
@@ -54,7 +54,7 @@ class Trials:
     tell: Callable[[str], None]
     expected: dict[str, Totals] = field(default_factory=dict)
 
-    def undisturbed(self) -> Made:
+    def undisturbed(self) -> FaultTrial:
         """Make the run that others are compared with."""
         made = self._run("none", 0)
         self.expected = {
@@ -62,19 +62,19 @@ class Trials:
         }
         return made
 
-    def under(self, kind: str, kills: int) -> list[Made]:
+    def under(self, kind: str, kills: int) -> list[FaultTrial]:
         """Make as many runs as it takes to kill a kind of process so often."""
-        made: list[Made] = []
+        made: list[FaultTrial] = []
         while (left := kills - sum(len(one.kills) for one in made)) > 0:
             made.append(self._run(kind, min(left, _KILLS_PER_RUN)))
             if made[-1].code != 0 or len(made) > 3 * kills:
                 break
         return made
 
-    def _run(self, kind: str, kills: int) -> Made:
+    def _run(self, kind: str, kills: int) -> FaultTrial:
         place, deploy = self.field.begin_run()
         run, began = run_of(place), time.monotonic()
-        made = Made(kind, None, "", Verdict(0, 0, 0, 0, 0, 0), run, 0.0)
+        made = FaultTrial(kind, None, "", Verdict(0, 0, 0, 0, 0, 0), run, 0.0)
         first = kind == "site" and kills > 0 and self.random.random() < _FIRST
         deploy.start()
         try:
@@ -107,7 +107,7 @@ class Trials:
     def _going(self, deploy: Mortal, began: float) -> bool:
         return deploy.code is None and time.monotonic() - began < _RUN_SECONDS
 
-    def _note(self, made: Made, where: str) -> None:
+    def _note(self, made: FaultTrial, where: str) -> None:
         if where:
             made.kills.append(where)
             self.tell(f"  {made.run}: {where}")

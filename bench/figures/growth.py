@@ -11,7 +11,7 @@ from bench import ROOT
 from bench.clock import Taken
 from bench.compare import Result, middle
 from bench.svg import Points, fitted_exponent, plot
-from bench.worker import Worker
+from bench.worker import BenchmarkWorker
 
 _IMAGES = ROOT / "docs" / "img"
 _CLIENTS = (100, 1_000, 10_000, 100_000)
@@ -22,7 +22,7 @@ _MOST_BEYOND_DATA = 1_000_000_000
 
 
 @dataclass(frozen=True)
-class Size:
+class MeasuredSize:
     """One size measured: a round's time, its process' peak memory, and what the rows themselves
     take.
     """
@@ -33,13 +33,13 @@ class Size:
     parameters: int
 
 
-def measured(repeats: int, *arguments: object) -> Size:
+def measured(repeats: int, *arguments: object) -> MeasuredSize:
     """Return one size, after a round that warms up."""
-    with Worker("bench.sides.ours_growth", *arguments) as worker:
+    with BenchmarkWorker("bench.sides.ours_growth", *arguments) as worker:
         worker.ask(do="repeat")
         answers = [worker.ask(do="repeat") for _ in range(repeats)]
     last = answers[-1]
-    return Size(
+    return MeasuredSize(
         middle([Taken(answer["wall"], answer["cpu"]) for answer in answers]),
         last["peak"],
         last["data"],
@@ -60,7 +60,7 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
     return [*_clients(by_clients), *_parameters(by_parameters), *_buckets(by_buckets)]
 
 
-def _clients(sizes: dict[int, Size]) -> list[Result]:
+def _clients(sizes: dict[int, MeasuredSize]) -> list[Result]:
     time = [(clients, size.taken.wall) for clients, size in sizes.items()]
     beyond = [(clients, (size.peak - size.data) / 1e6) for clients, size in sizes.items()]
     _draw(
@@ -95,7 +95,7 @@ def _clients(sizes: dict[int, Size]) -> list[Result]:
     ]
 
 
-def _parameters(sizes: dict[int, Size]) -> list[Result]:
+def _parameters(sizes: dict[int, MeasuredSize]) -> list[Result]:
     time = [(size.parameters, size.taken.wall) for size in sizes.values()]
     memory = [(size.parameters, size.peak / 1e6) for size in sizes.values()]
     _draw(
@@ -111,7 +111,7 @@ def _parameters(sizes: dict[int, Size]) -> list[Result]:
     ]
 
 
-def _buckets(kinds: dict[str, dict[int, Size]]) -> list[Result]:
+def _buckets(kinds: dict[str, dict[int, MeasuredSize]]) -> list[Result]:
     lines = {
         name: [(width, size.taken.wall) for width, size in sizes.items()]
         for name, sizes in kinds.items()

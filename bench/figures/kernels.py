@@ -8,7 +8,7 @@ from bench.compare import Result, interleave, speeds
 from bench.installs import python_of
 from bench.rows import imdb_table
 from bench.shapes import CLIENTS, PARAMETERS, PASSES
-from bench.worker import Worker
+from bench.worker import BenchmarkWorker
 
 
 def run(repeats: int, peers: set[str]) -> list[Result]:
@@ -29,7 +29,7 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
     once = PARAMETERS / 1e6
     ours = PASSES * once
     if "opendp" in peers:
-        start = lambda: Worker("bench.sides.opendp_bits", python=python_of("opendp"))  # noqa: E731
+        start = lambda: BenchmarkWorker("bench.sides.opendp_bits", python=python_of("opendp"))  # noqa: E731
         results += _against(
             "randomising",
             "OpenDP bit-vector randomised response",
@@ -73,19 +73,19 @@ _NAMES = {
 }
 
 
-def _plain(which: str) -> Worker:
-    return Worker("bench.sides.plain_kernels", which)
+def _plain(which: str) -> BenchmarkWorker:
+    return BenchmarkWorker("bench.sides.plain_kernels", which)
 
 
 def _against(
     which: str,
     peer: str,
-    start: Callable[[], Worker],
+    start: Callable[[], BenchmarkWorker],
     amounts: tuple[float, float],
     unit: str,
     repeats: int,
     bar: float,
 ) -> list[Result]:
-    with start() as theirs, Worker("bench.sides.ours_kernels", which) as ours:
+    with start() as theirs, BenchmarkWorker("bench.sides.ours_kernels", which) as ours:
         pair = interleave(ours.repeat, theirs.repeat, repeats)
     return speeds(_NAMES[which], peer, pair, amounts, unit=unit, repeats=repeats, bar=bar)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from bench.compare import Result, interleave, seconds
 from bench.worded import prepared
-from bench.worker import Worker
+from bench.worker import BenchmarkWorker
 
 KINDS = {"bilstm": "FedVocab round, BiLSTM", "minilm": "FedVocab round, MiniLM"}
 _WALL, _CPU = 0.6, 1.15
@@ -28,7 +28,7 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
 def _against(kind: str, figure: str, threads: int, repeats: int) -> list[Result]:
     peer = f"bare PyTorch loop, fused Adam, {'one core' if threads == 1 else 'two threads'}"
     with (
-        Worker("bench.sides.ours_modules", kind, 2, "dropout") as ours,
+        BenchmarkWorker("bench.sides.ours_modules", kind, 2, "dropout") as ours,
         _loop(kind, threads, "dropout") as theirs,
     ):
         ours.repeat()
@@ -44,7 +44,7 @@ def _difference(kind: str) -> str:
     """
     with _loop(kind, 1, "no-dropout") as theirs:
         theirs.ask(do="verify")
-    with Worker("bench.sides.ours_modules", kind, 2, "no-dropout") as ours:
+    with BenchmarkWorker("bench.sides.ours_modules", kind, 2, "no-dropout") as ours:
         difference = ours.ask(do="verify")["difference"]
     return (
         f"update of round 1, without dropout, differs from the bare loop's by {difference:.1e} of"
@@ -52,8 +52,8 @@ def _difference(kind: str) -> str:
     )
 
 
-def _loop(kind: str, threads: int, dropout: str) -> Worker:
-    return Worker(
+def _loop(kind: str, threads: int, dropout: str) -> BenchmarkWorker:
+    return BenchmarkWorker(
         "bench.sides.torch_modules",
         kind,
         threads,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from bench.compare import Result, interleave, middle, seconds
 from bench.figures.round import flower, pfl
 from bench.rows import prepared
-from bench.worker import Worker
+from bench.worker import BenchmarkWorker
 
 _SIZES = (100, 1_000, 10_000)
 _FLOWER_SIZES = (100, 1_000)
@@ -39,14 +39,16 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
     return results + _growth(repeats)
 
 
-def _starter(start: Callable[[int], Worker], clients: int) -> Callable[[], Worker]:
+def _starter(
+    start: Callable[[int], BenchmarkWorker], clients: int
+) -> Callable[[], BenchmarkWorker]:
     return lambda: start(clients)
 
 
 def _against(
-    peer: str, start: Callable[[], Worker], clients: int, repeats: int, bar: float | None
+    peer: str, start: Callable[[], BenchmarkWorker], clients: int, repeats: int, bar: float | None
 ) -> list[Result]:
-    with start() as theirs, Worker("bench.sides.ours_overhead", clients, 2) as ours:
+    with start() as theirs, BenchmarkWorker("bench.sides.ours_overhead", clients, 2) as ours:
         pair = interleave(ours.repeat, theirs.repeat, repeats)
     each = (pair[0].scaled(1e3 / clients), pair[1].scaled(1e3 / clients))
     return seconds(
@@ -61,7 +63,9 @@ def _against(
 
 def _growth(repeats: int) -> list[Result]:
     """Return our time per client at each size against that at 100; sizes are taken in turns."""
-    workers = {clients: Worker("bench.sides.ours_overhead", clients, 2) for clients in _SIZES}
+    workers = {
+        clients: BenchmarkWorker("bench.sides.ours_overhead", clients, 2) for clients in _SIZES
+    }
     try:
         turns = [
             {clients: worker.repeat() for clients, worker in workers.items()}

@@ -12,7 +12,7 @@ from bench.clock import Taken, measure
 from bench.compare import Result, interleave
 from bench.rows import DRAWS, mlp, prepared, read
 from bench.shapes import BATCH, CLIENTS, ROWS, ROWS_PER_CLIENT
-from bench.sides.ours import Rounds
+from bench.sides.ours import EngineRounds
 from tacit import plan
 from tacit.protocol.aggregation import Intake
 from tacit.protocol.round import State as RoundState
@@ -51,7 +51,7 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
 
 
 def _parts(learner: CompiledLearner, model: np.ndarray) -> dict[str, Callable[[], Taken]]:
-    rounds, worker = Rounds(learner, plan.Plain(), CLIENTS, 1, model), learner.worker()
+    rounds, worker = EngineRounds(learner, plan.Plain(), CLIENTS, 1, model), learner.worker()
     buffers = np.zeros((5, learner.size), np.float32)
     buffers[0] = model
     state = OptimiserState(*buffers)

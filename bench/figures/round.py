@@ -9,7 +9,7 @@ from bench.compare import Result, interleave, seconds
 from bench.installs import python_of
 from bench.rows import prepared
 from bench.shapes import CLIENTS
-from bench.worker import Worker
+from bench.worker import BenchmarkWorker
 
 
 @dataclass(frozen=True)
@@ -18,28 +18,28 @@ class Peer:
 
     name: str
     group: str
-    start: Callable[[str], Worker]
+    start: Callable[[str], BenchmarkWorker]
     wall_bar: float | None = None
     cpu_bar: float | None = None
 
 
-def flower(kind: str, adam: str, step: str = "train", clients: int = CLIENTS) -> Worker:
+def flower(kind: str, adam: str, step: str = "train", clients: int = CLIENTS) -> BenchmarkWorker:
     """Start Flower's simulation."""
     quiet = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1", "RAY_DEDUP_LOGS": "0"}
-    return Worker(
+    return BenchmarkWorker(
         "bench.sides.flower_round", kind, clients, step, adam, python=python_of("flower"), **quiet
     )
 
 
-def pfl(kind: str, processes: int, step: str = "train", clients: int = CLIENTS) -> Worker:
+def pfl(kind: str, processes: int, step: str = "train", clients: int = CLIENTS) -> BenchmarkWorker:
     """Start pfl, in one process or in its own two-process mode."""
     side = "bench.sides.pfl_pair" if processes == 2 else "bench.sides.pfl_round"
-    return Worker(side, kind, clients, step, python=python_of("pfl"))
+    return BenchmarkWorker(side, kind, clients, step, python=python_of("pfl"))
 
 
-def loop(kind: str) -> Worker:
+def loop(kind: str) -> BenchmarkWorker:
     """Start the bare loop; pfl's environment has the PyTorch it needs."""
-    return Worker("bench.sides.torch_loop", kind, python=python_of("pfl"))
+    return BenchmarkWorker("bench.sides.torch_loop", kind, python=python_of("pfl"))
 
 
 PEERS = (
@@ -65,7 +65,7 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
     """Return every result of the round workload."""
     prepared("synthetic")
     results = _verified(peers)
-    with Worker("bench.sides.ours_round", "synthetic", "plain", 2) as ours:
+    with BenchmarkWorker("bench.sides.ours_round", "synthetic", "plain", 2) as ours:
         for peer in PEERS:
             if peer.group in peers:
                 results += _against(ours, "round, synthetic rows", "synthetic", peer, repeats)
@@ -76,12 +76,14 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
     coded = Peer("bare PyTorch loop, fused Adam, one core, no codec", "torch", loop, wall_bar=0.25)
     for codec, peer in (("plain", free), ("rr", coded)):
         figure = "round, IMDB rows" if codec == "plain" else "round, IMDB rows, one-bit codec"
-        with Worker("bench.sides.ours_round", "imdb", codec, 2) as ours:
+        with BenchmarkWorker("bench.sides.ours_round", "imdb", codec, 2) as ours:
             results += _against(ours, figure, "imdb", peer, repeats)
     return results
 
 
-def _against(ours: Worker, figure: str, kind: str, peer: Peer, repeats: int) -> list[Result]:
+def _against(
+    ours: BenchmarkWorker, figure: str, kind: str, peer: Peer, repeats: int
+) -> list[Result]:
     with peer.start(kind) as theirs:
         theirs.repeat()
         pair = interleave(ours.repeat, theirs.repeat, repeats)
@@ -99,7 +101,7 @@ def _verified(peers: set[str]) -> list[Result]:
         if peer.group in peers:
             with peer.start("synthetic") as theirs:
                 found.append((peer, theirs.ask(do="verify")["loss"]))
-    with Worker("bench.sides.ours_round", "synthetic", "plain", 2) as worker:
+    with BenchmarkWorker("bench.sides.ours_round", "synthetic", "plain", 2) as worker:
         ours = worker.ask(do="verify")
     note = (
         f"update of round 1 differs from the bare loop's by {ours['difference']:.1e} of its norm"

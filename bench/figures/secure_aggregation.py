@@ -5,7 +5,7 @@ parameters, `dp_sum`.
 from __future__ import annotations
 
 from bench.compare import Result, interleave, seconds
-from bench.worker import Worker
+from bench.worker import BenchmarkWorker
 
 BAR = 1.2
 
@@ -25,8 +25,8 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
             ("messages", "a plain sum of messages"),
         ):
             with (
-                Worker("bench.sides.ours_secure_aggregation", work, 1, 2) as ours,
-                Worker("bench.sides.ours_secure_aggregation", work, way, 2) as theirs,
+                BenchmarkWorker("bench.sides.ours_secure_aggregation", work, 1, 2) as ours,
+                BenchmarkWorker("bench.sides.ours_secure_aggregation", work, way, 2) as theirs,
             ):
                 pair = interleave(ours.repeat, theirs.repeat, repeats)
             bar = BAR if work == "train" and way == "server" else None

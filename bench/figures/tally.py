@@ -6,12 +6,15 @@ from __future__ import annotations
 
 from bench.compare import Result, interleave, seconds
 from bench.shapes import PASSES
-from bench.worker import Worker
+from bench.worker import BenchmarkWorker
 
 
 def run(repeats: int, peers: set[str]) -> list[Result]:
     """Return what a tally takes and how many one-bit sums that is."""
-    with Worker("bench.sides.sums", "tokens") as ours, Worker("bench.sides.sums", "bits") as theirs:
+    with (
+        BenchmarkWorker("bench.sides.sums", "tokens") as ours,
+        BenchmarkWorker("bench.sides.sums", "bits") as theirs,
+    ):
         first, second = interleave(ours.repeat, theirs.repeat, repeats)
     pair = first.scaled(1 / PASSES), second.scaled(1 / PASSES)
     note = "the tally sorts in up to four threads, the sum of bits has one"

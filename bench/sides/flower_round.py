@@ -44,7 +44,7 @@ def train(message: Message, context: Context) -> Message:
     return Message(content=content, reply_to=message)
 
 
-class Rounds:
+class FlowerRounds:
     """Rounds of FedAvg over all clients, one at a time."""
 
     def __init__(self, grid: Grid, kind: str, clients: int, empty: bool, fused: bool) -> None:
@@ -87,7 +87,7 @@ def main(kind: str, clients: str, step: str, adam: str) -> None:
 
     @server_app.main()
     def serve(grid: Grid, context: Context) -> None:
-        rounds = Rounds(grid, kind, int(clients), step == "empty", adam == "fused")
+        rounds = FlowerRounds(grid, kind, int(clients), step == "empty", adam == "fused")
         rounds.round()  # starts the actors and reads the rows
         channel.send({"ready": True})
         for request in channel.requests():

@@ -29,7 +29,7 @@ def agreed(dim: int, settings: plan.Codec) -> Agreement:
     )
 
 
-class Rounds:
+class EngineRounds:
     """Rounds over all clients of a learner, as a run does them: the engine's exchange, carrier and
     server step.
     """

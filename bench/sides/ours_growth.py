@@ -11,7 +11,7 @@ from bench.clock import measure, peak_bytes
 from bench.lines import serve
 from bench.rows import CLASSES, DRAWS, even_clients, imdb
 from bench.shapes import CLIENTS
-from bench.sides.ours import Rounds
+from bench.sides.ours import EngineRounds
 from tacit import plan, training
 from tacit.rows import Rows, Sparse
 from tacit.simulation.carrier import simulation
@@ -63,7 +63,7 @@ def main(model: str, clients: str, rows_each: str, width: str) -> None:
         rows,
         even_clients(len(rows), count),
     )
-    rounds = Rounds(learner, plan.Plain(), count, 2, learner.initial(DRAWS.at("initial")))
+    rounds = EngineRounds(learner, plan.Plain(), count, 2, learner.initial(DRAWS.at("initial")))
     with simulation(rounds.site, (rounds.train,), rounds.workers) as carrier:
 
         def answer(request: dict[str, Any]) -> dict[str, Any]:

@@ -14,13 +14,13 @@ from bench.clock import measure
 from bench.lines import serve
 from bench.rows import DRAWS
 from bench.shapes import ROWS
-from bench.sides.ours import Rounds
+from bench.sides.ours import EngineRounds
 from bench.worded import CLIENTS, learner
 from tacit import plan
 from tacit.simulation.carrier import Simulation, simulation
 
 
-def verify(kind: str, rounds: Rounds, carrier: Simulation) -> dict[str, Any]:
+def verify(kind: str, rounds: EngineRounds, carrier: Simulation) -> dict[str, Any]:
     """Run the first round; compare its update with the bare loop's."""
     rounds.round(carrier)
     ours, theirs = (
@@ -38,7 +38,7 @@ def main(kind: str, workers: str, dropout: str) -> None:
             for module in made.module.modules():
                 if isinstance(module, nn.Dropout):
                     module.p = 0.0
-        rounds = Rounds(
+        rounds = EngineRounds(
             made, plan.Plain(), CLIENTS[kind], int(workers), made.initial(DRAWS.at("initial"))
         )
         with simulation(rounds.site, (rounds.train,), rounds.workers) as carrier:

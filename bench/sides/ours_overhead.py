@@ -17,7 +17,7 @@ from bench.clock import measure
 from bench.lines import serve
 from bench.rows import DRAWS
 from bench.shapes import PARAMETERS
-from bench.sides.ours import Rounds
+from bench.sides.ours import EngineRounds
 from tacit import plan
 from tacit.client import ClientSlot
 from tacit.randomness import Draws
@@ -26,7 +26,7 @@ from tacit.simulation.carrier import simulation
 from tacit.training.contract import DenseUpdate, SequentialWorker
 
 
-class EmptyStep(SequentialWorker):
+class EmptyWorker(SequentialWorker):
     """A worker with a net and an update of its own, as every worker has."""
 
     def __init__(self, size: int) -> None:
@@ -53,9 +53,9 @@ class Idle:
         """Return a model."""
         return draws.generator().standard_normal(self.size).astype(np.float32)
 
-    def worker(self) -> EmptyStep:
+    def worker(self) -> EmptyWorker:
         """Return a worker."""
-        return EmptyStep(self.size)
+        return EmptyWorker(self.size)
 
     def predict(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
         """Return nothing of use: no figure asks."""
@@ -69,7 +69,7 @@ class Idle:
 def main(clients: str, workers: str) -> None:
     """Serve the harness."""
     learner = Idle()
-    rounds = Rounds(
+    rounds = EngineRounds(
         learner, plan.Plain(), int(clients), int(workers), learner.initial(DRAWS.at("initial"))
     )
     with simulation(rounds.site, (rounds.train,), rounds.workers) as carrier:

@@ -11,7 +11,7 @@ from bench.clock import measure
 from bench.lines import serve
 from bench.rows import mlp, read
 from bench.shapes import CLIENTS, ROWS, VERIFIED_ROUNDS
-from bench.sides.ours import Rounds
+from bench.sides.ours import EngineRounds
 from tacit import plan, server
 from tacit.rows import Rows
 from tacit.simulation.carrier import Simulation, simulation
@@ -19,7 +19,7 @@ from tacit.simulation.carrier import Simulation, simulation
 CODECS = {"plain": plan.Plain(), "rr": plan.RR(epsilon=10.0, clip=0.003)}
 
 
-def verify(kind: str, rounds: Rounds, test: Rows, carrier: Simulation) -> dict[str, Any]:
+def verify(kind: str, rounds: EngineRounds, test: Rows, carrier: Simulation) -> dict[str, Any]:
     """Run the verified rounds from the first model; compare the first with the bare loop's if it is
     there.
     """
@@ -43,7 +43,7 @@ def verify(kind: str, rounds: Rounds, test: Rows, carrier: Simulation) -> dict[s
 def main(kind: str, codec_name: str, workers: str) -> None:
     """Serve the harness."""
     train, test = read(kind)
-    rounds = Rounds(
+    rounds = EngineRounds(
         mlp(train), CODECS[codec_name], CLIENTS, int(workers), np.load(ROWS / kind / "initial.npy")
     )
     with simulation(rounds.site, (rounds.train,), rounds.workers) as carrier:

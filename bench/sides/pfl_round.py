@@ -31,7 +31,7 @@ from bench.sides import torch_net
 _ENDLESS = 10**9
 
 
-class Net(torch.nn.Module):
+class PflNet(torch.nn.Module):
     """The MLP with the two methods pfl asks for."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Net(torch.nn.Module):
         return {"rows": Weighted(len(labels), len(labels))}
 
 
-class EmptyStep(FederatedAveraging):
+class EmptyAveraging(FederatedAveraging):
     """Federated averaging whose local step does nothing; everything around it is pfl's."""
 
     def train_one_user(
@@ -113,7 +113,7 @@ def run(
 ) -> None:
     """Train until the harness hangs up."""
     torch.set_num_threads(1)
-    net = Net()
+    net = PflNet()
     torch_net.load_initial(net.layers, kind)
     model = PyTorchModel(
         model=net,
@@ -134,7 +134,7 @@ def run(
     # The empty step's first round is evaluated on rows of one column: there, metrics never look at
     # the net.
     users = FederatedDataset(dataset, sampler)
-    (EmptyStep if empty else FederatedAveraging)().run(
+    (EmptyAveraging if empty else FederatedAveraging)().run(
         NNAlgorithmParams(
             central_num_iterations=_ENDLESS,
             evaluation_frequency=_ENDLESS,

@@ -15,7 +15,7 @@ from bench.shapes import CLIENTS, ROWS
 from bench.sides import torch_net
 
 
-class Loop:
+class AveragingLoop:
     """One global model and one local one."""
 
     def __init__(self, kind: str) -> None:
@@ -55,7 +55,7 @@ class Loop:
 def main(kind: str) -> None:
     """Serve the harness."""
     torch.set_num_threads(1)
-    loop = Loop(kind)
+    loop = AveragingLoop(kind)
     serve(
         lambda request: (
             loop.verify() if request["do"] == "verify" else measure(loop.round).as_dict()

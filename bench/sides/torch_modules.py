@@ -18,7 +18,7 @@ from bench.lines import serve
 from bench.shapes import ROWS
 
 
-class BiLSTM(nn.Module):
+class PlainBiLSTM(nn.Module):
     """A client's words, one LSTM layer in both directions, a linear layer on its two last
     states.
     """
@@ -66,7 +66,7 @@ class MiniLM(nn.Module):
         return self.last(self.drop((states * weight).sum(1) / weight.sum(1)))[:, 0]
 
 
-NETWORKS = {"bilstm": BiLSTM, "minilm": MiniLM}
+NETWORKS = {"bilstm": PlainBiLSTM, "minilm": MiniLM}
 OURS = {  # what our engine calls a part of these networks, and what it is called here
     "bilstm": (("words.private", "words.weight"), ("reader.lstm.", "lstm.")),
     "minilm": (
@@ -77,7 +77,7 @@ OURS = {  # what our engine calls a part of these networks, and what it is calle
 PRIVATE = {"bilstm": ("words.",), "minilm": ("transformer.embeddings.",)}
 
 
-class Loop:
+class PersonalLoop:
     """The shared parameters, one network all clients use in turn, and a folder with their own
     parts.
     """
@@ -195,7 +195,7 @@ def main(kind: str, threads: str, dropout: str) -> None:
     """Serve the harness."""
     torch.set_num_threads(int(threads))
     with tempfile.TemporaryDirectory() as folder:
-        loop = Loop(kind, Path(folder), dropout == "dropout")
+        loop = PersonalLoop(kind, Path(folder), dropout == "dropout")
         serve(
             lambda request: (
                 loop.verify() if request["do"] == "verify" else measure(loop.round).as_dict()

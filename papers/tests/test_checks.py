@@ -16,7 +16,7 @@ from tacit_papers.checks import (
     Ratio,
     Rises,
 )
-from tacit_papers.claims import Claim, judge
+from tacit_papers.claims import PaperClaim, judge
 from tacit_papers.estimate import Estimate, difference, ratio
 from tacit_papers.published import At
 
@@ -99,21 +99,23 @@ def test_missing_figures_and_two_seeds_decide_nothing(check: Check) -> None:
 def test_verdicts() -> None:
     found = {A: NEAR, B: FAR}
     rises, falls, missing = (Above(B, A),), (Above(A, B),), (Above(B, C),)
-    assert judge(Claim(claim="c", where="w", checks=rises), found).verdict == "holds"
-    corrected = judge(Claim(claim="c", where="w", checks=rises, correction="it divides"), found)
+    assert judge(PaperClaim(claim="c", where="w", checks=rises), found).verdict == "holds"
+    corrected = judge(
+        PaperClaim(claim="c", where="w", checks=rises, correction="it divides"), found
+    )
     assert (corrected.verdict, corrected.reason.startswith("it divides; ")) == (
         "holds with a correction",
         True,
     )
     failed = judge(
-        Claim(claim="c", where="w", checks=(*missing, *falls), refuted="it cannot"), found
+        PaperClaim(claim="c", where="w", checks=(*missing, *falls), refuted="it cannot"), found
     )
     assert (failed.verdict, failed.reason.startswith("it cannot; a, c .800")) == (
         "does not hold here",
         True,
     )
     assert (
-        judge(Claim(claim="c", where="w", checks=(*rises, *missing)), found).verdict
+        judge(PaperClaim(claim="c", where="w", checks=(*rises, *missing)), found).verdict
         == "cannot be tested here"
     )
-    assert judge(Claim(claim="c", where="w", untestable="no file"), found).reason == "no file"
+    assert judge(PaperClaim(claim="c", where="w", untestable="no file"), found).reason == "no file"

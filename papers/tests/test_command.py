@@ -12,9 +12,9 @@ import pytest
 from tacit import reproduction
 from tacit.reproduction import Scale
 from tacit_papers.checks import AtLeast
-from tacit_papers.claims import Claim
+from tacit_papers.claims import PaperClaim
 from tacit_papers.paper import Paper
-from tacit_papers.published import At, Cell, Figures, Table, Trial
+from tacit_papers.published import At, Figures, PaperCell, PaperTable, PaperTrial
 from tests.cli.made_up import InstalledPaper, tacit
 
 Capture = pytest.CaptureFixture[str]
@@ -29,32 +29,32 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         seeds.append(seed)
         return {"last": {"auc": best - 0.01 * seed}}
 
-    def tables(scale: Scale) -> tuple[Table, ...]:
-        trial = Trial(
+    def tables(scale: Scale) -> tuple[PaperTable, ...]:
+        trial = PaperTrial(
             kind="measure",
             settings={"best": {"smoke": 0.6, "quick": 0.8, "full": 0.9}[scale]},
             seeds=(1, 2, 3),
         )
-        good = Cell(row="r", column="c", paper=0.8, trial=trial, metric="auc")
+        good = PaperCell(row="r", column="c", paper=0.8, trial=trial, metric="auc")
         bad, other = (
-            Cell(row=row, column="c", paper=0.99, trial=trial, metric="auc")
+            PaperCell(row=row, column="c", paper=0.99, trial=trial, metric="auc")
             for row in ("r", "worse r")
         )
         both = (
-            Table(name="1", title="it holds", cells=(good,)),
-            Table(name="2", title="it does not", cells=(bad, other)),
+            PaperTable(name="1", title="it holds", cells=(good,)),
+            PaperTable(name="2", title="it does not", cells=(bad, other)),
         )
         return (
             both
             if scale != "full"
-            else (*both, Table(name="3-large", title="it takes long", cells=(good,)))
+            else (*both, PaperTable(name="3-large", title="it takes long", cells=(good,)))
         )
 
     paper = Paper(
         name="made-up", title="Made up", first_words="Nothing is private.", tables=tables, runners={"measure": measure},
         claims=(
-            Claim(claim="It learns.", where="Table 1", checks=(AtLeast(At("1", "r", "c"), 0.7),)),
-            Claim(claim="It is perfect.", where="Table 2", checks=(AtLeast(At("2", "r", "c"), 0.99),)),
+            PaperClaim(claim="It learns.", where="Table 1", checks=(AtLeast(At("1", "r", "c"), 0.7),)),
+            PaperClaim(claim="It is perfect.", where="Table 2", checks=(AtLeast(At("2", "r", "c"), 0.99),)),
         ),
         scales={"smoke": "tiny.", "quick": "small.", "full": "whole."},
     )  # fmt: skip

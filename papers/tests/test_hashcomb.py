@@ -16,7 +16,7 @@ from tacit_papers.figure import estimate_cell
 from tacit_papers.fill import fill_cells
 from tacit_papers.hashcomb import PAPER, printed, proofs, runs
 from tacit_papers.hashcomb.halves import HALF, halves, inputs_of
-from tacit_papers.published import Cell, Trial
+from tacit_papers.published import PaperCell, PaperTrial
 from tests.data.conftest import need
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results" / "hashcomb.json"
@@ -67,16 +67,18 @@ def test_the_f1_of_both_classes_follows_from_accuracy_and_one_f1(wrong) -> None:
 
 
 def test_a_relative_difference_and_the_mean_of_cells() -> None:
-    mine, other = (Trial(kind=kind, settings={}, seeds=(1, 2)) for kind in ("mine", "other"))
+    mine, other = (PaperTrial(kind=kind, settings={}, seeds=(1, 2)) for kind in ("mine", "other"))
     values = {"mine": (0.66, 0.88), "other": (0.6, 0.8)}
     kept = {
         run.key: {"last": {"f1": value}}
         for trial in (mine, other)
         for run, value in zip(trial.runs, values[trial.kind], strict=True)
     }
-    gain = Cell(row="", column="", paper=None, trial=mine, minus=other, metric="f1", relative=True)
-    level = Cell(row="", column="", paper=None, trial=other, metric="f1")
-    both = Cell(row="", column="", paper=None, trial=mine, metric="f1", parts=(gain, level))
+    gain = PaperCell(
+        row="", column="", paper=None, trial=mine, minus=other, metric="f1", relative=True
+    )
+    level = PaperCell(row="", column="", paper=None, trial=other, metric="f1")
+    both = PaperCell(row="", column="", paper=None, trial=mine, metric="f1", parts=(gain, level))
     assert [estimate_cell(cell, kept).mean for cell in (gain, both)] == pytest.approx([0.1, 0.4])
     assert estimate_cell(both, {}) is None
 

@@ -15,7 +15,7 @@ from tacit_papers.figure import estimate_cell
 from tacit_papers.fill import fill_cells
 from tacit_papers.lazyinf import PAPER, printed, promise, runs
 from tacit_papers.lazyinf.decisions import rejected_chance
-from tacit_papers.published import PLAN, Cell, Table, Trial
+from tacit_papers.published import PLAN, PaperCell, PaperTable, PaperTrial
 from tacit_papers.runs import _score_votes
 from tests.data.conftest import need
 
@@ -68,7 +68,7 @@ def test_who_was_found_is_counted_among_those_who_were_voted_on(
 
 def test_a_share_of_a_loss_is_taken_seed_by_seed() -> None:
     mine, least, most = (
-        Trial(kind=kind, settings={}, seeds=(1, 2)) for kind in ("mine", "least", "most")
+        PaperTrial(kind=kind, settings={}, seeds=(1, 2)) for kind in ("mine", "least", "most")
     )
     values = {"mine": (0.7, 0.8), "least": (0.5, 0.5), "most": (0.8, 0.9)}
     kept = {
@@ -76,7 +76,9 @@ def test_a_share_of_a_loss_is_taken_seed_by_seed() -> None:
         for trial in (mine, least, most)
         for run, value in zip(trial.runs, values[trial.kind], strict=True)
     }
-    cell = Cell(row="", column="", paper=None, trial=mine, minus=least, of=most, metric="accuracy")
+    cell = PaperCell(
+        row="", column="", paper=None, trial=mine, minus=least, of=most, metric="accuracy"
+    )
     found = estimate_cell(cell, kept)
     assert found is not None
     assert found.mean == pytest.approx((0.2 / 0.3 + 0.3 / 0.4) / 2)
@@ -128,11 +130,11 @@ def test_votes_put_corrupted_clients_lowest_where_exact_influence_does() -> None
     assert found["signs"] >= found["always"]
 
 
-def _small(name: str, *words: str) -> tuple[Table, ...]:
+def _small(name: str, *words: str) -> tuple[PaperTable, ...]:
     """Return the cells of a table's slice whose row has one of the words in it."""
     (table,) = (one for one in PAPER.tables("smoke") if one.name == name)
     cells = [cell for cell in table.cells if any(word in cell.row for word in words)]
-    return (Table(name=name, title="", cells=tuple(cells)),)
+    return (PaperTable(name=name, title="", cells=tuple(cells)),)
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ import tacit_papers
 from tacit import plan
 from tacit.reproduction import SCALES, Scale, list_papers
 from tacit_papers.paper import Paper
-from tacit_papers.published import PLAN, At, Cell, Trial
+from tacit_papers.published import PLAN, At, PaperCell, PaperTrial
 
 PAPERS = {paper.name: paper for paper in list_papers()}
 ALL = pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
 
 
-def cells_of(paper: Paper, scale: Scale) -> list[tuple[str, Cell]]:
+def cells_of(paper: Paper, scale: Scale) -> list[tuple[str, PaperCell]]:
     return [(table.name, cell) for table in paper.tables(scale) for cell in table.cells]
 
 
@@ -30,7 +30,7 @@ def shown_of(paper: Paper) -> set[At]:
     }
 
 
-def trials_of(paper: Paper, scale: Scale) -> list[Trial]:
+def trials_of(paper: Paper, scale: Scale) -> list[PaperTrial]:
     return [
         trial
         for _, cell in cells_of(paper, scale)

@@ -16,7 +16,7 @@ from tacit_papers.fill import fill_cells
 from tacit_papers.partfed import PAPER, measured, printed, runs
 from tacit_papers.partfed.measured import AVERAGING, ONE_PLACE
 from tacit_papers.partfed.settings import plan
-from tacit_papers.published import Cell, Trial
+from tacit_papers.published import PaperCell, PaperTrial
 from tests.data.conftest import need
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results" / "partfed.json"
@@ -135,7 +135,7 @@ def test_train_accuracy_is_a_figure_of_every_plan(tmp_path) -> None:
 
 
 def test_what_later_epochs_add_is_taken_seed_by_seed_within_a_trial() -> None:
-    trial = Trial(kind="some", settings={}, seeds=(1, 2))
+    trial = PaperTrial(kind="some", settings={}, seeds=(1, 2))
     kept = {
         run.key: {
             "1": {"accuracy": low},
@@ -144,7 +144,7 @@ def test_what_later_epochs_add_is_taken_seed_by_seed_within_a_trial() -> None:
         }
         for run, low, high in zip(trial.runs, (0.5, 0.7), (0.6, 0.8), strict=True)
     }
-    gained = Cell(
+    gained = PaperCell(
         row="",
         column="",
         paper=None,
@@ -154,7 +154,7 @@ def test_what_later_epochs_add_is_taken_seed_by_seed_within_a_trial() -> None:
         round_no=2,
         minus_round_no=1,
     )
-    over = Cell(
+    over = PaperCell(
         row="",
         column="",
         paper=None,
@@ -169,7 +169,7 @@ def test_what_later_epochs_add_is_taken_seed_by_seed_within_a_trial() -> None:
     between = estimate_cell(over, kept)
     assert between is not None
     assert between.mean == pytest.approx(0.2)
-    plain = Cell(
+    plain = PaperCell(
         row="", column="", paper=None, trial=trial, minus=trial, metric="accuracy", round_no=2
     )
     assert len({plain.key, gained.key, over.key}) == 3

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from tacit_papers.estimate import Estimate
 from tacit_papers.pictures import Line, Panel, Picture, draw
-from tacit_papers.published import At, Cell, Outcome, Trial
+from tacit_papers.published import At, CellOutcome, PaperCell, PaperTrial
 
-TRIAL = Trial(kind="k", settings={}, seeds=(1, 2, 3))
+TRIAL = PaperTrial(kind="k", settings={}, seeds=(1, 2, 3))
 
 
-def outcome(row: str, paper: float | None, ours: Estimate | None) -> Outcome:
-    return Outcome(
-        table="1", cell=Cell(row=row, column="", paper=paper, trial=TRIAL, metric="auc"), ours=ours
+def outcome(row: str, paper: float | None, ours: Estimate | None) -> CellOutcome:
+    return CellOutcome(
+        table="1",
+        cell=PaperCell(row=row, column="", paper=paper, trial=TRIAL, metric="auc"),
+        ours=ours,
     )
 
 

@@ -18,23 +18,23 @@ from tacit.reproduction import Scale
 from tacit.runs import record
 from tacit_papers import former, page
 from tacit_papers.checks import AtLeast
-from tacit_papers.claims import Claim
+from tacit_papers.claims import PaperClaim
 from tacit_papers.estimate import Estimate
 from tacit_papers.fill import fill_cells
 from tacit_papers.paper import Paper
-from tacit_papers.published import At, Cell, Figures, Outcome, Table, Trial
+from tacit_papers.published import At, CellOutcome, Figures, PaperCell, PaperTable, PaperTrial
 from tests.simulation.small import small_plan, write_csv
 
 SCALES = {"smoke": "tiny.", "quick": "small.", "full": "small."}
 
 
-def paper_of(tables: tuple[Table, ...], **runners: Callable[..., Figures]) -> Paper:
+def paper_of(tables: tuple[PaperTable, ...], **runners: Callable[..., Figures]) -> Paper:
     return Paper(
         name="p", title="P", first_words="Epsilon is per bit.", scales=SCALES, tables=lambda scale: tables, runners=runners
     )  # fmt: skip
 
 
-def means(outcomes: list[Outcome]) -> list[float | None]:
+def means(outcomes: list[CellOutcome]) -> list[float | None]:
     return [None if outcome.ours is None else outcome.ours.mean for outcome in outcomes]
 
 
@@ -44,20 +44,20 @@ def silent(done: int, total: int, next_run: str | None) -> None:
 
 def reproduce(
     paper: Paper, cache: Path, watch: simulation.Observer | None = None, jobs: int = 1
-) -> list[Outcome]:
+) -> list[CellOutcome]:
     return fill_cells(paper, paper.tables("quick"), cache, silent, watch, jobs)
 
 
 @pytest.fixture
 def paper(tmp_path) -> Paper:
     job = plan.dump(small_plan(write_csv(tmp_path / "r.csv"), server__rounds=3))
-    trial = Trial(kind="plan", settings=job, seeds=(3,))
+    trial = PaperTrial(kind="plan", settings=job, seeds=(3,))
     cells = (
-        Cell(row="R=1", column="N=20", paper=0.5, trial=trial, metric="auc", round_no=1),
-        Cell(row="R=3", column="N=20", paper=0.99, trial=trial, metric="auc"),
-        Cell(row="R=3", column="never", paper=0.99, trial=trial, metric="auc"),
+        PaperCell(row="R=1", column="N=20", paper=0.5, trial=trial, metric="auc", round_no=1),
+        PaperCell(row="R=3", column="N=20", paper=0.99, trial=trial, metric="auc"),
+        PaperCell(row="R=3", column="never", paper=0.99, trial=trial, metric="auc"),
     )
-    return paper_of((Table(name="1", title="small", cells=cells),))
+    return paper_of((PaperTable(name="1", title="small", cells=cells),))
 
 
 def test_cells_are_filled_and_kept(paper, tmp_path) -> None:
@@ -92,14 +92,16 @@ def test_the_first_seed_of_every_trial_runs_first(tmp_path) -> None:
         return {"last": {"auc": 0.5}}
 
     trials = [
-        Trial(kind="measure", settings={"name": name}, seeds=seeds)
+        PaperTrial(kind="measure", settings={"name": name}, seeds=seeds)
         for name, seeds in (("a", (1, 2, 3)), ("b", (1, 2)))
     ]
     cells = tuple(
-        Cell(row=str(number), column="", paper=None, trial=one, metric="auc")
+        PaperCell(row=str(number), column="", paper=None, trial=one, metric="auc")
         for number, one in enumerate(trials)
     )
-    reproduce(paper_of((Table(name="1", title="two", cells=cells),), measure=measure), tmp_path)
+    reproduce(
+        paper_of((PaperTable(name="1", title="two", cells=cells),), measure=measure), tmp_path
+    )
     assert order == [("a", 1), ("b", 1), ("a", 2), ("b", 2), ("a", 3)]
 
 
@@ -113,9 +115,11 @@ def test_runs_side_by_side_give_what_runs_in_turn_give(tmp_path) -> None:
         return {"last": {"accuracy": len(name) + seed}}
 
     def made(*names: str) -> Paper:
-        trials = [Trial(kind="measure", settings={"name": name}, seeds=(1, 2, 3)) for name in names]
+        trials = [
+            PaperTrial(kind="measure", settings={"name": name}, seeds=(1, 2, 3)) for name in names
+        ]
         return paper_of(
-            (Table(name="1", title="several", cells=tuple(cell(one) for one in trials)),),
+            (PaperTable(name="1", title="several", cells=tuple(cell(one) for one in trials)),),
             measure=measure,
         )
 
@@ -172,16 +176,16 @@ class Recited:
         return {"last": {"accuracy": self.accuracies[seed] + (0.5 if words == "better" else 0.0)}}
 
 
-def seeded(words: str = "plain", seeds: tuple[int, ...] = (1, 2, 3)) -> Trial:
-    return Trial(kind="recited", settings={"words": words}, seeds=seeds)
+def seeded(words: str = "plain", seeds: tuple[int, ...] = (1, 2, 3)) -> PaperTrial:
+    return PaperTrial(kind="recited", settings={"words": words}, seeds=seeds)
 
 
-def recited_paper(runner: Recited, *cells: Cell) -> Paper:
-    return paper_of((Table(name="1", title="recited", cells=cells),), recited=runner)
+def recited_paper(runner: Recited, *cells: PaperCell) -> Paper:
+    return paper_of((PaperTable(name="1", title="recited", cells=cells),), recited=runner)
 
 
-def cell(trial: Trial, column: str = "", **more: object) -> Cell:
-    return Cell(row="r", column=column, paper=None, trial=trial, metric="accuracy", **more)
+def cell(trial: PaperTrial, column: str = "", **more: object) -> PaperCell:
+    return PaperCell(row="r", column=column, paper=None, trial=trial, metric="accuracy", **more)
 
 
 def test_a_stop_loses_one_seed_at_most(tmp_path) -> None:
@@ -247,21 +251,21 @@ def test_what_is_printed_is_the_same_if_it_could_be_one_more_seed(tmp_path) -> N
 
 
 def test_a_count_must_be_the_printed_number(tmp_path) -> None:
-    count = Trial(kind="count", settings={"words": "x"}, seeds=())
+    count = PaperTrial(kind="count", settings={"words": "x"}, seeds=())
     cells = tuple(
         replace(cell(count, f"{paper}"), paper=paper, digits=0) for paper in (554.0, 553.0)
     )
     paper = paper_of(
-        (Table(name="1", title="t", cells=cells),),
+        (PaperTable(name="1", title="t", cells=cells),),
         count=lambda words: {"last": {"accuracy": 554.0}},
     )
     assert [outcome.place for outcome in reproduce(paper, tmp_path)] == ["same", "above"]
 
 
 def test_without_seeds_a_trial_is_run_once_and_not_told_a_seed(tmp_path) -> None:
-    count = Trial(kind="count", settings={"words": "x"}, seeds=())
+    count = PaperTrial(kind="count", settings={"words": "x"}, seeds=())
     paper = paper_of(
-        (Table(name="1", title="t", cells=(cell(count),)),),
+        (PaperTable(name="1", title="t", cells=(cell(count),)),),
         count=lambda words: {"last": {"accuracy": 0.25}},
     )
     assert means(reproduce(paper, tmp_path)) == [0.25]
@@ -293,16 +297,16 @@ def test_a_claim_is_decided_by_the_largest_scale_that_decides_it_and_a_page_says
     tmp_path,
 ) -> None:
     run, other, third = cell(seeded()), cell(seeded(), "other"), cell(seeded(), "third")
-    table = Table(name="1", title="t", cells=(run, other, third), cost="a day")
+    table = PaperTable(name="1", title="t", cells=(run, other, third), cost="a day")
     claims = tuple(
-        Claim(claim=one.row, where="", checks=(AtLeast(At("1", one.row, one.column), 0.5),)) for one in (run, other)
+        PaperClaim(claim=one.row, where="", checks=(AtLeast(At("1", one.row, one.column), 0.5),)) for one in (run, other)
     )  # fmt: skip
     both = replace(paper_of((table,)), claims=claims)
 
     def at(scale: Scale, *figures: float | None) -> page.TableAtScale:
         ours = [None if one is None else Estimate(one, 0.01, 3) for one in figures]
         outcomes = [
-            Outcome(table="1", cell=one, ours=mine)
+            CellOutcome(table="1", cell=one, ours=mine)
             for one, mine in zip(table.cells, ours, strict=True)
         ]
         (shown,) = page.show_at(scale, (table,), outcomes)
@@ -336,7 +340,7 @@ def test_a_claim_is_decided_by_the_largest_scale_that_decides_it_and_a_page_says
 def test_a_long_note_stands_under_the_first_of_its_tables_only(tmp_path) -> None:
     long, short = "Each figure is a mean over clients. " * 4, "Seed by seed."
     tables = tuple(
-        Table(name=name, title=f"Table of {name}", cells=(cell(seeded()),), note=note)
+        PaperTable(name=name, title=f"Table of {name}", cells=(cell(seeded()),), note=note)
         for name, note in (("a", long), ("b", short), ("c", long), ("d", short))
     )
     paper = paper_of(tables)

@@ -17,13 +17,13 @@ from tacit.randomness import Draws
 from tacit.rows import Dense, Rows
 from tacit_papers.central import central_plan, train_and_measure, train_centrally
 from tacit_papers.rr_ldp import corpus, exact, keywords
-from tacit_papers.rr_ldp.averages import Lexicon
+from tacit_papers.rr_ldp.averages import WordVectors
 from tacit_papers.rr_ldp.corpus import term_frequency, word2vec
 from tacit_papers.rr_ldp.exact import loss
 from tacit_papers.rr_ldp.keywords import averaged_vectors
 from tests.roles import decode, encode
 
-LEXICON = Lexicon(["cat", "dog"], np.float32([[1, 0], [0, 2]]))
+LEXICON = WordVectors(["cat", "dog"], np.float32([[1, 0], [0, 2]]))
 
 
 def test_vectors_side_by_side_keep_the_order_of_words() -> None:

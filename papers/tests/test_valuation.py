@@ -10,8 +10,8 @@ import pytest
 from tacit.errors import DataError
 from tacit.randomness import Draws
 from tacit_papers.lazyinf.valuation import (
-    Case,
     LabelledRows,
+    ValuationProblem,
     compare_values,
     fit,
     influence,
@@ -34,12 +34,12 @@ def drawn(random: np.random.Generator, count: int, wrong: float = 0.0) -> Labell
     return LabelledRows(inputs, np.where(turned, 1 - labels, labels))
 
 
-def case(clients: int, bad: set[int], seed: int = 0, rows: int = 30) -> Case:
+def case(clients: int, bad: set[int], seed: int = 0, rows: int = 30) -> ValuationProblem:
     random = np.random.default_rng(seed)
     train = tuple(
         drawn(random, rows, wrong=0.9 if client in bad else 0.0) for client in range(clients)
     )
-    return Case(train=train, tests=tuple(drawn(random, 20) for _ in range(clients)))
+    return ValuationProblem(train=train, tests=tuple(drawn(random, 20) for _ in range(clients)))
 
 
 def warm(seed: int = 9) -> np.ndarray:
@@ -50,7 +50,7 @@ BAD = {3, 17}
 
 
 @pytest.fixture(scope="module")
-def twenty() -> Case:
+def twenty() -> ValuationProblem:
     return case(20, BAD)
 
 
@@ -130,9 +130,9 @@ def test_noisy_votes_have_the_same_mean(twenty) -> None:
 
 def test_cases_without_meaning_are_refused(twenty) -> None:
     with pytest.raises(DataError, match="at least two clients"):
-        Case(train=twenty.train[:1], tests=twenty.tests[:1])
+        ValuationProblem(train=twenty.train[:1], tests=twenty.tests[:1])
     with pytest.raises(DataError, match="labels of 0 and 1"):
-        Case(
+        ValuationProblem(
             train=twenty.train,
             tests=tuple(rows._replace(labels=rows.labels + 1) for rows in twenty.tests),
         )

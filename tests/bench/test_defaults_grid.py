@@ -3,7 +3,7 @@
 import json
 
 from bench import defaults_grid
-from bench.defaults_grid import Cell
+from bench.defaults_grid import GridRun
 from bench.made_sets import MADE
 
 
@@ -15,8 +15,8 @@ def store(cell, **figures):
 def test_the_table_holds_only_cells_that_ran(tmp_path, monkeypatch):
     monkeypatch.setattr(defaults_grid, "OUT", tmp_path)
     assert defaults_grid.grid(1, None).count("\n") == 1
-    store(Cell("cardio", "scikit-learn", 0, 1, None), accuracy=0.72, loss=0.5, rows=9000.0)
-    store(Cell("cardio", "private 8", 5000, 1, None), accuracy=0.70, loss=0.6, people=5000.0)
+    store(GridRun("cardio", "scikit-learn", 0, 1, None), accuracy=0.72, loss=0.5, rows=9000.0)
+    store(GridRun("cardio", "private 8", 5000, 1, None), accuracy=0.70, loss=0.6, people=5000.0)
     assert (
         "| cardio | 9,000 | 5,000 | 70.0 |  |  |  | 72.0 | -2.0 | -1.5 missed |"
         in defaults_grid.grid(1, None)
@@ -26,7 +26,7 @@ def test_the_table_holds_only_cells_that_ran(tmp_path, monkeypatch):
 
 
 def test_a_cell_of_other_settings_is_another_cell(monkeypatch):
-    cell = Cell("cardio", "private 8", 5000, 1, None)
+    cell = GridRun("cardio", "private 8", 5000, 1, None)
     before = cell.kept()
     monkeypatch.setattr(defaults_grid, "rule", lambda *given: "other settings")
     assert cell.kept() != before

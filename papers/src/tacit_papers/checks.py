@@ -24,7 +24,7 @@ Found = Mapping[At, Estimate]
 _CLOSE = ": too close to tell apart by these seeds"
 
 
-class Decision(NamedTuple):
+class CheckResult(NamedTuple):
     """Whether a check passed (None: undecided), and the estimates that decided it."""
 
     passed: bool | None
@@ -38,7 +38,7 @@ class Check(Protocol):
     def cells(self) -> tuple[At, ...]:
         """The cells it reads."""
 
-    def decide(self, found: Found) -> Decision:
+    def decide(self, found: Found) -> CheckResult:
         """Decide by the estimates that exist."""
 
 
@@ -57,7 +57,7 @@ class Above:
         """The two cells."""
         return self.at, self.than
 
-    def decide(self, found: Found) -> Decision:
+    def decide(self, found: Found) -> CheckResult:
         """Whether the whole interval is above the number, or below; None if it contains the number."""
         ends = _difference(found, self.at, self.than)
         if ends is None:
@@ -82,7 +82,7 @@ class Alike:
         """The two cells."""
         return self.at, self.than
 
-    def decide(self, found: Found) -> Decision:
+    def decide(self, found: Found) -> CheckResult:
         """Whether the difference is certainly small; None if its interval is too wide."""
         ends = _difference(found, self.at, self.than)
         if ends is None:
@@ -107,7 +107,7 @@ class AtLeast:
         """The cell."""
         return (self.at,)
 
-    def decide(self, found: Found) -> Decision:
+    def decide(self, found: Found) -> CheckResult:
         """Whether the whole interval reaches the number, or stays below it; None if it contains the
         number.
         """
@@ -130,7 +130,7 @@ class AtMost:
         """The cell."""
         return (self.at,)
 
-    def decide(self, found: Found) -> Decision:
+    def decide(self, found: Found) -> CheckResult:
         """Whether the whole interval stays within the number, or exceeds it; None if it contains
         the number.
         """
@@ -154,7 +154,7 @@ class Rises:
         """The cells in order."""
         return self.course
 
-    def decide(self, found: Found) -> Decision:
+    def decide(self, found: Found) -> CheckResult:
         """Whether every step and the whole course rise."""
         steps = [
             _difference(found, after, before)
@@ -188,7 +188,7 @@ class Best:
         """All cells, the best first."""
         return (self.at, *(one for one in self.among if one != self.at))
 
-    def decide(self, found: Found) -> Decision:
+    def decide(self, found: Found) -> CheckResult:
         """Whether nothing is certainly better, and something certainly worse."""
         ends = {one: _difference(found, one, self.at) for one in self.cells[1:]}
         if not ends or any(one is None for one in ends.values()):
@@ -218,7 +218,7 @@ class Printed:
         """The cells."""
         return tuple(at for at, _ in self.numbers)
 
-    def decide(self, found: Found) -> Decision:
+    def decide(self, found: Found) -> CheckResult:
         """Whether all agree; names the cell that is furthest away."""
         half, off = 0.5 * 10.0**-self.digits + 1e-12, dict[At, float]()
         for at, paper in self.numbers:
@@ -232,7 +232,7 @@ class Printed:
         worst, paper = max(self.numbers, key=lambda one: off[one[0]])
         outside = sum(one > 0 for one in off.values())
         count = f"{len(off) - outside} of {len(off)} agree, " if len(off) > 1 else ""
-        return Decision(
+        return CheckResult(
             not outside, f"{count}{_words(found, worst)} printed {format_number(paper)}"
         )
 
@@ -248,7 +248,7 @@ class AsPredicted:
 
     cells: tuple[At, ...]
 
-    def decide(self, found: Found) -> Decision:
+    def decide(self, found: Found) -> CheckResult:
         """Whether every mean lies within the 95 % interval of chance; names the cell that is
         furthest away.
         """
@@ -261,7 +261,7 @@ class AsPredicted:
             f"{_name(worst)} {format_number(found[worst].mean)}, {format_number(off[worst])} standard errors of"
             f" {found[worst].seeds} seeds"
         )
-        return Decision(off[worst] <= most, words)
+        return CheckResult(off[worst] <= most, words)
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ class Ratio:
         """The two cells."""
         return self.at, self.over
 
-    def decide(self, found: Found) -> Decision:
+    def decide(self, found: Found) -> CheckResult:
         """Whether the printed ratio lies in the prediction interval."""
         mine, other = found.get(self.at), found.get(self.over)
         ends = None if mine is None or other is None else ratio(mine, other)
@@ -287,12 +287,12 @@ class Ratio:
             f"{_name(self.at)} is {format_number(mine.mean / other.mean)} of {_name(self.over)}, printed"
             f" {format_number(self.printed)}"
         )
-        return Decision(ends[0] <= self.printed <= ends[1], words)
+        return CheckResult(ends[0] <= self.printed <= ends[1], words)
 
 
-def _decision(words: str, *, yes: bool, no: bool) -> Decision:
+def _decision(words: str, *, yes: bool, no: bool) -> CheckResult:
     """What an interval decides; nothing if it contains the limit."""
-    return Decision(yes, words) if yes or no else Decision(None, words + _CLOSE)
+    return CheckResult(yes, words) if yes or no else CheckResult(None, words + _CLOSE)
 
 
 def _ends(found: Found, at: At) -> tuple[float, float] | None:
@@ -316,13 +316,13 @@ def _words(found: Found, at: At) -> str:
     return f"{_name(at)} {format_estimate(found[at])}"
 
 
-def _missing(found: Found, cells: tuple[At, ...]) -> Decision:
+def _missing(found: Found, cells: tuple[At, ...]) -> CheckResult:
     absent = next((at for at in cells if at not in found), None)
     if absent is not None:
-        return Decision(None, f"not run: {_name(absent)} (table {absent.table})")
+        return CheckResult(None, f"not run: {_name(absent)} (table {absent.table})")
     few = next((at for at in cells if not found[at].is_comparable), cells[0])
     seeds = found[few].seeds
-    return Decision(
+    return CheckResult(
         None,
         f"{'one seed' if seeds == 1 else f'{seeds} seeds'} of {_words(found, few)} decide nothing",
     )

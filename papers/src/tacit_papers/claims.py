@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tacit.reproduction import JudgedClaim, Verdict
-from tacit_papers.checks import Check, Decision
+from tacit_papers.checks import Check, CheckResult
 from tacit_papers.estimate import Estimate
 from tacit_papers.published import At
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
+class PaperClaim:
     """One claim of a paper. It holds if all of its checks pass."""
 
     claim: str  # the paper's sentence, in our words
@@ -23,7 +23,7 @@ class Claim:
     untestable: str = ""  # why there are no checks
 
 
-def judge(claim: Claim, found: Mapping[At, Estimate]) -> JudgedClaim:
+def judge(claim: PaperClaim, found: Mapping[At, Estimate]) -> JudgedClaim:
     """Judge a claim by the estimates that exist; one that is missing or has too few seeds decides
     nothing.
     """
@@ -31,7 +31,7 @@ def judge(claim: Claim, found: Mapping[At, Estimate]) -> JudgedClaim:
     return JudgedClaim(claim=claim.claim, where=claim.where, verdict=verdict, reason=reason)
 
 
-def _verdict(claim: Claim, decisions: list[Decision]) -> tuple[Verdict, str]:
+def _verdict(claim: PaperClaim, decisions: list[CheckResult]) -> tuple[Verdict, str]:
     failed = [one.words for one in decisions if one.passed is False]
     if failed:
         return "does not hold here", _sentence(claim.refuted, *failed)

@@ -7,12 +7,12 @@ from dataclasses import replace
 from statistics import fmean
 
 from tacit_papers.estimate import Estimate
-from tacit_papers.published import Cell, Figures, Trial, Values
+from tacit_papers.published import Figures, PaperCell, PaperTrial, Values
 
 _Combine = Callable[[list[float]], float]
 
 
-def estimate_cell(cell: Cell, kept: Mapping[str, Figures]) -> Estimate | None:
+def estimate_cell(cell: PaperCell, kept: Mapping[str, Figures]) -> Estimate | None:
     """Estimate a cell from the cached runs (by key) that have its metric; None if there are none."""
     return estimate_values(compute_values(cell, kept))
 
@@ -22,7 +22,7 @@ def estimate_values(values: Values) -> Estimate | None:
     return Estimate.of(list(values.values()), drawn=None not in values) if values else None
 
 
-def compute_values(cell: Cell, kept: Mapping[str, Figures]) -> Values:
+def compute_values(cell: PaperCell, kept: Mapping[str, Figures]) -> Values:
     """The cell's value for each seed whose runs are cached and have its metric."""
     if cell.parts:
         return _combine_values(fmean, *(compute_values(part, kept) for part in cell.parts))
@@ -55,7 +55,7 @@ def _combine_values(combine: _Combine, *parts: Values) -> Values:
     return {seed: combine([part[seed] for part in parts]) for seed in common}
 
 
-def _read_trial(cell: Cell, trial: Trial, kept: Mapping[str, Figures]) -> Values:
+def _read_trial(cell: PaperCell, trial: PaperTrial, kept: Mapping[str, Figures]) -> Values:
     name = "last" if cell.round_no is None else str(cell.round_no)
     seeds: tuple[int | None, ...] = trial.seeds or (None,)
     found = {

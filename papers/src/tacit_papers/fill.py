@@ -20,20 +20,28 @@ from tacit.simulation import children
 from tacit_papers import runs
 from tacit_papers.figure import compute_values
 from tacit_papers.former import Former, merge_outcome
-from tacit_papers.published import PLAN, Cell, Figures, Outcome, Run, Table, Trial
+from tacit_papers.published import (
+    PLAN,
+    CellOutcome,
+    Figures,
+    PaperCell,
+    PaperTable,
+    PaperTrial,
+    TrialRun,
+)
 
 if TYPE_CHECKING:
     from tacit_papers.paper import Paper
 
-_CarryOut = Callable[[Run], Figures]
-_Begins = Callable[[Run], None]
-_Done = Iterator[tuple[Run, Figures]]
+_CarryOut = Callable[[TrialRun], Figures]
+_Begins = Callable[[TrialRun], None]
+_Done = Iterator[tuple[TrialRun, Figures]]
 
 
 def fill_cells(
-    paper: Paper, tables: tuple[Table, ...], cache: Path, on_run: OnRun, observer: simulation.Observer | None = None,
+    paper: Paper, tables: tuple[PaperTable, ...], cache: Path, on_run: OnRun, observer: simulation.Observer | None = None,
     jobs: int = 1, former: Mapping[str, Former] | None = None,
-) -> list[Outcome]:  # fmt: skip
+) -> list[CellOutcome]:  # fmt: skip
     """Fill every cell of some of a paper's tables with our estimate.
 
     Runs whose results are neither in the cache nor on a former page are carried out, `jobs` of them
@@ -50,7 +58,7 @@ def fill_cells(
     missing = [one for key, one in wanted.items() if key not in found] if jobs else []
     carry_out = partial(runs.carry_out, cache=cache, runners=paper.runners, observer=observer)
 
-    def begins(run: Run) -> None:
+    def begins(run: TrialRun) -> None:
         on_run(len(found), len(wanted), _describe(run))
 
     together = min(jobs, len(missing))
@@ -64,7 +72,7 @@ def fill_cells(
     ]
 
 
-def _describe(run: Run) -> str:
+def _describe(run: TrialRun) -> str:
     settings: dict[str, Any] = run.settings
     if run.kind != PLAN:
         return " ".join([run.kind, *(one for one in settings.values() if isinstance(one, str))])
@@ -80,17 +88,19 @@ def _describe(run: Run) -> str:
     )
 
 
-def _run_in_turn(missing: list[Run], carry_out: _CarryOut, begins: _Begins) -> _Done:
+def _run_in_turn(missing: list[TrialRun], carry_out: _CarryOut, begins: _Begins) -> _Done:
     for run in missing:
         begins(run)
         yield run, carry_out(run)
 
 
-def _run_in_parallel(missing: list[Run], carry_out: _CarryOut, begins: _Begins, jobs: int) -> _Done:
+def _run_in_parallel(
+    missing: list[TrialRun], carry_out: _CarryOut, begins: _Begins, jobs: int
+) -> _Done:
     """Yield runs as they end. A stop or an error ends the other processes; interrupted plans are
     resumed later.
     """
-    waiting, going = iter(missing), dict[Future[Figures], Run]()
+    waiting, going = iter(missing), dict[Future[Figures], TrialRun]()
     with (
         children.stoppable(),
         children.pool(jobs, partial(_hold, carry_out, jobs)) as processes,
@@ -118,11 +128,11 @@ def _hold(carry_out: _CarryOut, jobs: int) -> None:
     _held[:] = [carry_out]
 
 
-def _carry_out_held(run: Run) -> Figures:
+def _carry_out_held(run: TrialRun) -> Figures:
     return _held[0](run)
 
 
-def _list_runs(tables: tuple[Table, ...], former: Mapping[str, Former]) -> list[Run]:
+def _list_runs(tables: tuple[PaperTable, ...], former: Mapping[str, Former]) -> list[TrialRun]:
     """List the runs that add something to a former page, in the order in which they are carried
     out.
 
@@ -138,7 +148,9 @@ def _list_runs(tables: tuple[Table, ...], former: Mapping[str, Former]) -> list[
     return [one for same_seed in zip_longest(*every) for one in same_seed if one is not None]
 
 
-def _list_missing(cell: Cell, trial: Trial, former: Mapping[str, Former]) -> list[Run | None]:
+def _list_missing(
+    cell: PaperCell, trial: PaperTrial, former: Mapping[str, Former]
+) -> list[TrialRun | None]:
     """List a trial's runs, with None for those whose value in this cell is known."""
     before, seeds = former.get(cell.key), trial.seeds or (None,)
     return [
@@ -147,7 +159,7 @@ def _list_missing(cell: Cell, trial: Trial, former: Mapping[str, Former]) -> lis
     ]
 
 
-def _list_trials(cell: Cell) -> list[Trial]:
+def _list_trials(cell: PaperCell) -> list[PaperTrial]:
     return [
         trial
         for one in cell.parts or (cell,)

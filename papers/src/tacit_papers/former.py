@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit_papers.estimate import Estimate
 from tacit_papers.figure import estimate_values
-from tacit_papers.published import Cell, Outcome, Trial, Values
+from tacit_papers.published import CellOutcome, PaperCell, PaperTrial, Values
 
 if TYPE_CHECKING:
     from tacit_papers.paper import Paper
@@ -30,7 +30,7 @@ class Former:
     estimate: Estimate | None
     values: Values = field(default_factory=dict)
 
-    def covers(self, seed: int | None, trial: Trial) -> bool:
+    def covers(self, seed: int | None, trial: PaperTrial) -> bool:
         """Whether the run of a trial with this seed would add nothing."""
         if self.values or self.estimate is None:
             return seed in self.values
@@ -62,7 +62,7 @@ def results_path(paper: Paper, docs: Path) -> Path:
     return docs / "results" / f"{paper.name}.json"
 
 
-def as_json(outcomes: Iterable[Outcome]) -> dict[str, dict[str, float]]:
+def as_json(outcomes: Iterable[CellOutcome]) -> dict[str, dict[str, float]]:
     """Values of cells by key, seed by seed."""
     found = {one.cell.key: one.values for one in outcomes if one.values}
     return {
@@ -71,7 +71,9 @@ def as_json(outcomes: Iterable[Outcome]) -> dict[str, dict[str, float]]:
     }
 
 
-def merge_outcome(table: str, cell: Cell, values: Values, former: Mapping[str, Former]) -> Outcome:
+def merge_outcome(
+    table: str, cell: PaperCell, values: Values, former: Mapping[str, Former]
+) -> CellOutcome:
     """Join a cell's values with those of a former page; if the page has more seeds but not their
     values, use its estimate.
     """
@@ -79,8 +81,8 @@ def merge_outcome(table: str, cell: Cell, values: Values, former: Mapping[str, F
     joined = {**before.values, **values}
     ours = estimate_values(joined)
     if before.estimate is not None and (ours is None or _says_more(before.estimate, ours)):
-        return Outcome(table=table, cell=cell, ours=before.estimate)
-    return Outcome(table=table, cell=cell, ours=ours, values=joined)
+        return CellOutcome(table=table, cell=cell, ours=before.estimate)
+    return CellOutcome(table=table, cell=cell, ours=ours, values=joined)
 
 
 def _fuller(mine: Former, other: Former | None) -> Former:

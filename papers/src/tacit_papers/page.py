@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tacit.reproduction import SCALES, JudgedClaim, Scale
 from tacit_papers import former
-from tacit_papers.claims import Claim, judge
+from tacit_papers.claims import PaperClaim, judge
 from tacit_papers.estimate import LEAST_SEEDS
 from tacit_papers.pictures import draw
-from tacit_papers.published import At, Outcome, Table
+from tacit_papers.published import At, CellOutcome, PaperTable
 from tacit_papers.wording import format_estimate, format_number
 
 if TYPE_CHECKING:
@@ -34,11 +34,13 @@ class TableAtScale(NamedTuple):
     """
 
     scale: Scale
-    table: Table
-    outcomes: list[Outcome]
+    table: PaperTable
+    outcomes: list[CellOutcome]
 
 
-def show_at(scale: Scale, tables: tuple[Table, ...], outcomes: list[Outcome]) -> list[TableAtScale]:
+def show_at(
+    scale: Scale, tables: tuple[PaperTable, ...], outcomes: list[CellOutcome]
+) -> list[TableAtScale]:
     """Tables at a scale with their outcomes."""
     marked = [replace(one, scale=scale) for one in outcomes]
     return [
@@ -48,7 +50,7 @@ def show_at(scale: Scale, tables: tuple[Table, ...], outcomes: list[Outcome]) ->
 
 
 def collect_scales(
-    paper: Paper, kept: Callable[[tuple[Table, ...]], list[Outcome]]
+    paper: Paper, kept: Callable[[tuple[PaperTable, ...]], list[CellOutcome]]
 ) -> list[TableAtScale]:
     """Every table at every scale that decides claims, the largest first; `kept` reads cached
     outcomes.
@@ -98,7 +100,7 @@ def judge_claims(paper: Paper, every: list[TableAtScale]) -> list[JudgedClaim]:
     ]
 
 
-def _judge_by_first(claim: Claim, ways: list[list[TableAtScale]]) -> JudgedClaim:
+def _judge_by_first(claim: PaperClaim, ways: list[list[TableAtScale]]) -> JudgedClaim:
     """The verdict by the first set of tables that decides the claim; if none does, by what the page
     shows.
     """
@@ -106,7 +108,7 @@ def _judge_by_first(claim: Claim, ways: list[list[TableAtScale]]) -> JudgedClaim
     return next((one for one in verdicts if one.verdict != "cannot be tested here"), verdicts[1])
 
 
-def _judge_at(claim: Claim, shown: list[TableAtScale]) -> JudgedClaim:
+def _judge_at(claim: PaperClaim, shown: list[TableAtScale]) -> JudgedClaim:
     """Judge a claim; the reason names tables that were not run at the paper's scale."""
     found = {
         one.at: (one, table.table)
@@ -162,7 +164,7 @@ def write(paper: Paper, every: list[TableAtScale], docs: Path, *, pictures: bool
     path.write_text(_replace_between(text, _RESULTS, render(paper, shown, docs)))
 
 
-def write_pictures(paper: Paper, outcomes: list[Outcome], folder: Path) -> list[Path]:
+def write_pictures(paper: Paper, outcomes: list[CellOutcome], folder: Path) -> list[Path]:
     """Draw the paper's figures from these outcomes; return the files."""
     folder.mkdir(parents=True, exist_ok=True)
     at = {outcome.at: outcome for outcome in outcomes}
@@ -176,7 +178,7 @@ def _name_picture(paper: Paper, name: str) -> str:
     return f"{paper.name}-{name}.svg"
 
 
-def _cell_as_json(outcome: Outcome) -> dict[str, Any]:
+def _cell_as_json(outcome: CellOutcome) -> dict[str, Any]:
     deviation = None if outcome.ours is None else outcome.ours.deviation
     return {
         **outcome.as_json(),
@@ -270,7 +272,7 @@ def _explain_missing(paper: Paper, shown: TableAtScale) -> list[str]:
     return [f"Not all run at the full scale{cost}. The rest, in parts if you like: {command}.", ""]
 
 
-def _count_seeds(outcomes: list[Outcome]) -> str:
+def _count_seeds(outcomes: list[CellOutcome]) -> str:
     """The number of seeds behind a table, as text."""
     counts = sorted({outcome.ours.seeds for outcome in outcomes if outcome.ours is not None} - {0})
     if not counts:
@@ -306,7 +308,7 @@ def _render_table(shown: TableAtScale, said: dict[str, str]) -> list[str]:
     return [*lines, "", *([note, ""] if note else [])]
 
 
-def _render_cell(outcome: Outcome | None, scale: Scale) -> str:
+def _render_cell(outcome: CellOutcome | None, scale: Scale) -> str:
     if outcome is None:
         return ""
     paper = f" ({format_number(outcome.cell.paper)})" if outcome.cell.paper is not None else ""

@@ -19,10 +19,10 @@ from tacit.reproduction import (
 )
 from tacit_papers import former, page, selection, wording
 from tacit_papers.fill import fill_cells
-from tacit_papers.published import Outcome, Runner, Table
+from tacit_papers.published import CellOutcome, PaperTable, Runner
 
 if TYPE_CHECKING:
-    from tacit_papers.claims import Claim
+    from tacit_papers.claims import PaperClaim
     from tacit_papers.pictures import Picture
 
 
@@ -34,8 +34,8 @@ class Paper:
     title: str
     first_words: str
     scales: Mapping[Scale, str]  # what each scale runs, in a sentence
-    tables: Callable[[Scale], tuple[Table, ...]]
-    claims: tuple[Claim, ...] = ()
+    tables: Callable[[Scale], tuple[PaperTable, ...]]
+    claims: tuple[PaperClaim, ...] = ()
     pictures: tuple[Picture, ...] = ()
     runners: Mapping[str, Runner] = field(default_factory=dict)
 
@@ -79,7 +79,7 @@ def _ignore_progress(done: int, total: int, next_run: str | None) -> None:
     pass
 
 
-def _compare(table: Table, outcomes: Sequence[Outcome]) -> ComparedTable:
+def _compare(table: PaperTable, outcomes: Sequence[CellOutcome]) -> ComparedTable:
     rows = [
         ComparedRow(
             row=one.cell.row,

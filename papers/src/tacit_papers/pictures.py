@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tacit_papers.published import At, Outcome
+from tacit_papers.published import At, CellOutcome
 
 _COLOURS = ("#1f5fa8", "#c4541d", "#3b8545", "#7a4aa0", "#8a6d1d", "#5a5a5a", "#b0306a", "#2a8a8a")
 _STYLE: dict[Any, Any] = {
@@ -47,7 +47,7 @@ class Picture:
     panels: tuple[Panel, ...]
 
 
-def draw(picture: Picture, outcomes: Mapping[At, Outcome]) -> str:
+def draw(picture: Picture, outcomes: Mapping[At, CellOutcome]) -> str:
     """Draw the picture as SVG: ours as lines with 95 % intervals, the paper's points as circles of
     the same colour.
 
@@ -71,7 +71,7 @@ def draw(picture: Picture, outcomes: Mapping[At, Outcome]) -> str:
     return "\n".join(line.rstrip() for line in shown.getvalue().splitlines()) + "\n"
 
 
-def _panel(axis: Any, panel: Panel, outcomes: Mapping[At, Outcome]) -> None:
+def _panel(axis: Any, panel: Panel, outcomes: Mapping[At, CellOutcome]) -> None:
     points = 0
     for line, colour in zip(panel.lines, _COLOURS * len(panel.lines), strict=False):
         _ours(axis, line, colour, outcomes)
@@ -100,7 +100,7 @@ def _panel(axis: Any, panel: Panel, outcomes: Mapping[At, Outcome]) -> None:
         axis.legend(fontsize=7, frameon=False)
 
 
-def _ours(axis: Any, line: Line, colour: str, outcomes: Mapping[At, Outcome]) -> None:
+def _ours(axis: Any, line: Line, colour: str, outcomes: Mapping[At, CellOutcome]) -> None:
     found = [(x, outcomes[at].ours) for x, at in line.points if at in outcomes]
     known = [(x, ours) for x, ours in found if ours is not None]
     if not known:

@@ -32,7 +32,7 @@ PLAN = "plan"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class TrialRun:
     """A trial with one seed. Its kind and settings determine its result, and are the key of the
     cache.
     """
@@ -48,7 +48,7 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trial:
+class PaperTrial:
     """Something to run: a plan, or an experiment for which the paper has a runner.
 
     Without seeds it is run once: counts and sizes, which involve no randomness.
@@ -59,10 +59,10 @@ class Trial:
     seeds: tuple[int, ...]
 
     @property
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[TrialRun, ...]:
         """One run per seed, in the order of the seeds."""
         settings = [{**self.settings, "seed": seed} for seed in self.seeds] or [self.settings]
-        return tuple(Run(kind=self.kind, settings=one) for one in settings)
+        return tuple(TrialRun(kind=self.kind, settings=one) for one in settings)
 
 
 class At(NamedTuple):
@@ -74,22 +74,22 @@ class At(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class PaperCell:
     """One printed number and our value for it: the mean over the trial's seeds."""
 
     row: str
     column: str
     paper: float | None
-    trial: Trial
+    trial: PaperTrial
     metric: str
     round_no: int | None = None  # None: after the last round
-    minus: Trial | None = None  # its figure is taken off, seed by seed; it has the same seeds
+    minus: PaperTrial | None = None  # its figure is taken off, seed by seed; it has the same seeds
     minus_metric: str | None = None  # what is taken off, if it is another metric
     minus_round_no: int | None = None  # or of another round
     relative: bool = False  # what is left is a share of what was taken off
-    of: Trial | None = None  # what is left is a share of what this one leaves, seed by seed
+    of: PaperTrial | None = None  # what is left is a share of what this one leaves, seed by seed
     parts: tuple[
-        Cell, ...
+        PaperCell, ...
     ] = ()  # the cell shows the mean of these cells' figures, seed by seed, and nothing of its own
     digits: int = 3  # how many the paper prints after the point
 
@@ -115,12 +115,12 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class PaperTable:
     """One published table, or an additional one of ours (its cells then have no printed number)."""
 
     name: str
     title: str
-    cells: tuple[Cell, ...]
+    cells: tuple[PaperCell, ...]
     note: str = ""
     small: bool = False  # its runs are smaller than the paper's at every scale
     cost: str = (
@@ -129,11 +129,11 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class CellOutcome:
     """A cell at a scale with our estimate; None if none of its runs exists."""
 
     table: str
-    cell: Cell
+    cell: PaperCell
     ours: Estimate | None
     scale: Scale = "full"
     values: Values = field(default_factory=dict)  # what `ours` is made of, where it is known

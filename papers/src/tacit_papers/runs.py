@@ -16,10 +16,10 @@ from tacit import plan as plans
 from tacit import simulation
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
-from tacit_papers.published import PLAN, Figures, Run, Runner
+from tacit_papers.published import PLAN, Figures, Runner, TrialRun
 
 
-def read_cached(run: Run, cache: Path) -> Figures | None:
+def read_cached(run: TrialRun, cache: Path) -> Figures | None:
     """Read the metrics of an earlier run; None if there are none."""
     try:
         stored: dict[str, Any] = json.loads((cache / f"{run.key}.json").read_text())
@@ -30,7 +30,7 @@ def read_cached(run: Run, cache: Path) -> Figures | None:
 
 
 def carry_out(
-    run: Run, cache: Path, runners: Mapping[str, Runner], observer: simulation.Observer | None
+    run: TrialRun, cache: Path, runners: Mapping[str, Runner], observer: simulation.Observer | None
 ) -> Figures:
     """Carry out a run; its metrics are in the cache before this returns."""
     cache.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def carry_out(
     return figures
 
 
-def _run_plan(run: Run, cache: Path, observer: simulation.Observer | None) -> Figures:
+def _run_plan(run: TrialRun, cache: Path, observer: simulation.Observer | None) -> Figures:
     """Run or resume a plan in a folder of the cache, which exists until its metrics are cached."""
     root = cache / run.key
     begun = sorted(root.glob("*-1")) if root.exists() else []

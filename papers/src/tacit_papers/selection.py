@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from tacit.errors import PlanError, did_you_mean
 from tacit.reproduction import ReproductionOptions
-from tacit_papers.published import Cell, Table
+from tacit_papers.published import PaperCell, PaperTable
 
 if TYPE_CHECKING:
     from tacit_papers.paper import Paper
 
 
-def select_tables(paper: Paper, options: ReproductionOptions) -> tuple[Table, ...]:
+def select_tables(paper: Paper, options: ReproductionOptions) -> tuple[PaperTable, ...]:
     """The tables asked for, each with only the rows asked for; raise PlanError if there are none."""
     tables = paper.tables(options.scale)
     if options.table is not None:
@@ -38,7 +38,7 @@ def _explain_unknown_table(paper: Paper, name: str, scale: str) -> str:
     )
 
 
-def _select_rows(tables: tuple[Table, ...], text: str) -> tuple[Table, ...]:
+def _select_rows(tables: tuple[PaperTable, ...], text: str) -> tuple[PaperTable, ...]:
     cut = (replace(table, cells=_select_cells(table, text.lower())) for table in tables)
     found = tuple(table for table in cut if table.cells)
     if not found:
@@ -50,7 +50,7 @@ def _select_rows(tables: tuple[Table, ...], text: str) -> tuple[Table, ...]:
     return found
 
 
-def _select_cells(table: Table, text: str) -> tuple[Cell, ...]:
+def _select_cells(table: PaperTable, text: str) -> tuple[PaperCell, ...]:
     """The cells of the row of that name, ignoring case; if there is none, of all rows whose name
     contains it.
     """

@@ -282,7 +282,9 @@ def test_what_cannot_be_exported_is_refused_with_the_reason(run: tacit.Run, tmp_
         replace(tacit.load(run), network=plan.LSTM()),
         replace(tacit.load(run), sources=FeatureSources(reader=lambda rows: rows)),
     ):
-        with pytest.raises(RunError, match=r"export to 'onnx' cannot represent .* use --to safetensors"):
+        with pytest.raises(
+            RunError, match=r"export to 'onnx' cannot represent .* use --to safetensors"
+        ):
             export_model(
                 other, "onnx", tmp_path / "x", export.ModelCard(name="x", classes=(), columns=())
             )

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tacit_papers.published import Cell, Table, Trial
+from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
 PRIVATE: dict[str, dict[str, Any]] = {
     "FedAvg": {"start": "public"},
@@ -36,24 +36,24 @@ _NOTE = (
 )
 
 
-def attack_tables(networks: tuple[str, ...]) -> tuple[Table, ...]:
+def attack_tables(networks: tuple[str, ...]) -> tuple[PaperTable, ...]:
     """Tables of what attackers read from these networks."""
     return _leakage(networks), _by_batch(), _parts(networks), _attributes()
 
 
-def _trial(network: str, method: str) -> Trial:
+def _trial(network: str, method: str) -> PaperTrial:
     sizes: dict[str, dict[str, Any]] = {
         "bilstm": {"texts": 128, "rows": 1_000, "batches": list(BATCHES)},
         "encoder": {"texts": 4, "rows": 60, "batches": [1]},
     }
-    return Trial(
+    return PaperTrial(
         kind="attack",
         settings={"network": network, "method": method, **sizes[network]},
         seeds=_SEEDS,
     )
 
 
-def _leakage(networks: tuple[str, ...]) -> Table:
+def _leakage(networks: tuple[str, ...]) -> PaperTable:
     cells = []
     for network in networks:
         place = ("encoder", "bilstm").index(network)
@@ -66,10 +66,10 @@ def _leakage(networks: tuple[str, ...]) -> Table:
                     f" {'MiniLM-L6 (the paper: DistilBERT)' if network == 'encoder' else 'BiLSTM'}"
                 )
                 cells.append(
-                    Cell(row=row, column=way, paper=paper, trial=run, metric=f"{way}, ptlr, 1")
+                    PaperCell(row=row, column=way, paper=paper, trial=run, metric=f"{way}, ptlr, 1")
                 )
     note = f"{_NOTE} BiLSTM of 50 per direction: 128 texts as in the paper; MiniLM: 4."
-    return Table(
+    return PaperTable(
         name="ptlr",
         title="Share of words with a digit that are read (batch 1)",
         cells=tuple(cells),
@@ -78,9 +78,9 @@ def _leakage(networks: tuple[str, ...]) -> Table:
     )
 
 
-def _by_batch() -> Table:
+def _by_batch() -> PaperTable:
     cells = [
-        Cell(
+        PaperCell(
             row=f"{method}, {way}",
             column=f"batch {batch}",
             paper=None,
@@ -92,12 +92,12 @@ def _by_batch() -> Table:
         for batch in BATCHES
     ]
     title = "Share of all words that are read, by texts per batch: BiLSTM, 128 texts"
-    return Table(name="batches", title=title, cells=tuple(cells), note=_NOTE)
+    return PaperTable(name="batches", title=title, cells=tuple(cells), note=_NOTE)
 
 
-def _parts(networks: tuple[str, ...]) -> Table:
+def _parts(networks: tuple[str, ...]) -> PaperTable:
     cells = [
-        Cell(
+        PaperCell(
             row=f"{method}, {network}",
             column=f"{way}, {figure}",
             paper=None,
@@ -109,7 +109,7 @@ def _parts(networks: tuple[str, ...]) -> Table:
         for way in ("wrong table", "public table")
         for figure in ("precision", "recall", "f1")
     ]
-    return Table(
+    return PaperTable(
         name="f1",
         title="Precision, recall and F1 over all words, batch 1",
         cells=tuple(cells),
@@ -118,20 +118,20 @@ def _parts(networks: tuple[str, ...]) -> Table:
     )
 
 
-def _attributes() -> Table:
+def _attributes() -> PaperTable:
     cells = []
     for method in ("FedAvg", "FedVocab", "FedVocab, random start"):
         for bits in (None, 1.0):
             settings = {"method": method, "texts": 100, "rows": 1_000, "bits": bits}
-            run = Trial(kind="attribute", settings=settings, seeds=_SEEDS)
+            run = PaperTrial(kind="attribute", settings=settings, seeds=_SEEDS)
             column = "in the clear" if bits is None else "one bit, epsilon 1 per bit"
-            cells.append(Cell(row=method, column=column, paper=None, trial=run, metric="auc"))
+            cells.append(PaperCell(row=method, column=column, paper=None, trial=run, metric="auc"))
     note = (
         "Area under the curve; .5 is chance. The attacker learns from gradients of another client's"
         " texts, made with public word vectors, and judges up to 100 gradients of single texts of"
         " the victim, half of them with a number. Gradients of a word table are not used."
     )
-    return Table(
+    return PaperTable(
         name="attribute",
         title="Does a gradient tell whether a text names a number?",
         cells=tuple(cells),

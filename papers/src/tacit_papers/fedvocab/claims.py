@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacit_papers.checks import Above, Alike, AtLeast, AtMost, Printed, Rises
-from tacit_papers.claims import Claim
+from tacit_papers.claims import PaperClaim
 from tacit_papers.fedvocab.attack_tables import BATCHES
 from tacit_papers.fedvocab.differences import GLOBAL, LOCAL, minus
 from tacit_papers.published import At
@@ -38,40 +38,40 @@ def _best(column: str, *tables: str) -> tuple[AtLeast, ...]:
 
 
 PRIVACY = (
-     Claim(
+     PaperClaim(
     claim="Of FedVocab's private tokens an attacker reads next to none: 1.3 % with DistilBERT, 1.2 % with a BiLSTM",
     where="Section 4.2, Table 2", checks=( AtMost(_leak("FedVocab", _MINILM, "public table"),
     0.013), AtMost(_leak("FedVocab", "BiLSTM", "public table"), 0.012), ),
     refuted="the paper's attacker looks words up in another model's table; who uses the public one that all clients start from "
-    "reads them", ), Claim( claim="Without the mapping of words to vectors the attack fails",
+    "reads them", ), PaperClaim( claim="Without the mapping of words to vectors the attack fails",
     where="Sections 3.2 and 4.2, Appendix A.3", checks=( AtMost(_leak("FedVocab, random start",
     "BiLSTM", "public table"), 0.012), AtMost(_leak("FedVocab", "BiLSTM", "wrong table"), 0.012), ),
     correction="only where tables start at random; the paper's start from public vectors, and then the mapping is known",
-    ), Claim( claim="FedAvg leaks 87.6 % of the private tokens with a BiLSTM",
+    ), PaperClaim( claim="FedAvg leaks 87.6 % of the private tokens with a BiLSTM",
     where="Section 4.2, Table 2", checks=(Printed(((_leak("FedAvg", "BiLSTM", "knows the table"),
-    0.876),)),), ), Claim( claim="FedAvg leaks 88.2 % of the private tokens with DistilBERT",
+    0.876),)),), ), PaperClaim( claim="FedAvg leaks 88.2 % of the private tokens with DistilBERT",
     where="Section 4.2, Table 2", checks=(AtLeast(_leak("FedAvg", _MINILM, "knows the table"),
-    0.882),), ), Claim(
+    0.882),), ), PaperClaim(
     claim="FedRecon hides the private tokens (2 % are read), but not the other words",
     where="Section 4.2, Table 2, Appendix B.3", checks=( AtMost(_leak("FedRecon", _MINILM,
     "public table"), 0.024), AtMost(_leak("FedRecon", "BiLSTM", "public table"), 0.021),
     Above(At("f1", "FedRecon, encoder", "public table, recall"), _leak("FedRecon", _MINILM,
-    "public table")), ), ), Claim(
+    "public table")), ), ), PaperClaim(
     claim="Fewer tokens are recovered than with the best method before, FedRecon: 80.1 % fewer on average",
     where="Section 1, Figure 3", checks=(Above(_read("FedRecon", "public table", 1),
     _read("FedVocab", "public table", 1)),),
     refuted="with the same dictionary as many words are read from FedVocab as from FedRecon or more",
-    ), Claim(
+    ), PaperClaim(
     claim="A shared table tells its words by its gradient alone; a table that stays tells nothing that way",
     where="Sections 1 and 4.2", checks=( Above(_read("FedAvg", "table rows", BATCHES[-1]),
     _read("FedVocab", "table rows", BATCHES[-1])), AtMost(_read("FedVocab", "table rows",
-    BATCHES[-1]), 0.0), ), ), Claim( claim="Larger batches make recovery harder",
+    BATCHES[-1]), 0.0), ), ), PaperClaim( claim="Larger batches make recovery harder",
     where="Section 4.2, Figure 3", checks=(Rises(tuple(_read("FedAvg", "knows the table", batch) for
     batch in reversed(BATCHES))),),
-    correction="not for who sees which rows of a shared table have a gradient", ), Claim(
+    correction="not for who sees which rows of a shared table have a gradient", ), PaperClaim(
     claim="FedVocab's protection does not depend on the batch size", where="Section 4.2, Figure 3",
     checks=(Alike(_read("FedVocab", "public table", 1), _read("FedVocab", "public table",
-    BATCHES[-1]), 0.01),), refuted="small batches are read, large ones are not", ), Claim(
+    BATCHES[-1]), 0.01),), refuted="small batches are read, large ones are not", ), PaperClaim(
     claim="Gradients of what is shared may still tell attributes of the texts", where="Limitations",
     checks=( Above(At("attribute", "FedVocab", "in the clear"), At("attribute", "FedVocab",
     "one bit, epsilon 1 per bit")), ),
@@ -79,44 +79,44 @@ PRIVACY = (
     ),
 )  # fmt: skip
 UTILITY = (
-     Claim( claim="With a BiLSTM, FedVocab has the best global accuracy of all methods",
+     PaperClaim( claim="With a BiLSTM, FedVocab has the best global accuracy of all methods",
     where="Section 4.3, Table 4", checks=_best(GLOBAL, "small-sst2", "small-newsgroups20"),
-    refuted="a table that sees only its client's labels learns them", ), Claim(
+    refuted="a table that sees only its client's labels learns them", ), PaperClaim(
     claim="With a BiLSTM, FedVocab has the best local accuracy of all methods",
-    where="Section 4.3, Table 4", checks=_best(LOCAL, "small-sst2", "small-newsgroups20"), ), Claim(
+    where="Section 4.3, Table 4", checks=_best(LOCAL, "small-sst2", "small-newsgroups20"), ), PaperClaim(
     claim="With a pretrained transformer, FedVocab's local accuracy is above FedAvg's",
     where="Section 4.3, Table 3", checks=tuple( _ahead(table, "FedVocab", "FedAvg", LOCAL) for table
-    in ("small-minilm-sst2", "small-minilm-newsgroups20") ), ), *( Claim(
+    in ("small-minilm-sst2", "small-minilm-newsgroups20") ), ), *( PaperClaim(
     claim=f"With a pretrained transformer, FedVocab's local accuracy is above FedAvg's on {title} after 100 rounds",
     where="Section 4.3, Table 3", checks=(_ahead(table, "FedVocab", "FedAvg", LOCAL),), ) for title,
-    table in _LONG ), Claim(
+    table in _LONG ), PaperClaim(
     claim="With a pretrained transformer, FedVocab's global accuracy is within .01 of the best baseline's",
     where="Section 4.3, Table 3", checks=(AtLeast(At("small-minilm-sst2-differences",
-    minus("FedVocab", "FedAvg"), GLOBAL), -0.01),), ), *( Claim(
+    minus("FedVocab", "FedAvg"), GLOBAL), -0.01),), ), *( PaperClaim(
     claim=f"With a pretrained transformer, FedVocab is within .01 of FedAvg's global accuracy on {title} after 100 rounds",
     where="Section 4.3, Table 3", checks=(AtLeast(At(f"{table}-differences", minus("FedVocab",
     "FedAvg"), GLOBAL), -0.01),), refuted="on 3,200 rows, 32 a client, whose labels are skewed", )
-    for title, table in _LONG ), Claim( claim="Without the adaptive pass FedVocab is worse",
+    for title, table in _LONG ), PaperClaim( claim="Without the adaptive pass FedVocab is worse",
     where="Section 4.5, Table 5", checks=tuple( _ahead(table, "FedVocab",
     "FedVocab, no adaptive pass", column) for table in ("small-sst2", "small-newsgroups20") for
     column in (GLOBAL, LOCAL) ),
-    refuted="the pass trades global accuracy on SST-2 for local accuracy on both sets", ), Claim(
+    refuted="the pass trades global accuracy on SST-2 for local accuracy on both sets", ), PaperClaim(
     claim="Training together is far better than training alone on global accuracy",
     where="Section 4.3, Tables 3 and 4", checks=tuple( AtMost(At(f"{table}-differences",
     minus("Local only, 10 epochs", "FedAvg"), GLOBAL), 0.0) for table in ("small-sst2",
-    "small-newsgroups20") ), ), Claim(
+    "small-newsgroups20") ), ), PaperClaim(
     claim="Different public vectors at different clients cost a little accuracy on SST-2",
     where="Appendix B.2, Figure 6", checks=( _ahead("ladder", "trained tables, adaptive pass",
-    "varied public tables, adaptive pass", GLOBAL), ), ), Claim(
+    "varied public tables, adaptive pass", GLOBAL), ), ), PaperClaim(
     claim="The same holds for BERT-base", where="Appendix B.1, Table 6, Figure 5",
-    untestable="no weights of BERT-base are at hand (docs/stand-ins.md has the command)", ), Claim(
+    untestable="no weights of BERT-base are at hand (docs/stand-ins.md has the command)", ), PaperClaim(
     claim="With a BiLSTM, FedVocab has the best global accuracy on AG News too",
-    where="Section 4.3, Table 4", checks=_best(GLOBAL, "small-ag_news"), ), Claim(
+    where="Section 4.3, Table 4", checks=_best(GLOBAL, "small-ag_news"), ), PaperClaim(
     claim="With a BiLSTM, FedVocab has the best local accuracy on AG News too",
     where="Section 4.3, Table 4", checks=_best(LOCAL, "small-ag_news"), ),
 )  # fmt: skip
 COMMUNICATION = (
-    Claim(
+    PaperClaim(
         claim="A client sends 83 times less than with FedAvg",
         where="Abstract, Section 4.4, Figure 4",
         checks=(AtLeast(At("bytes", "FedAvg / FedVocab", "400,000 words, 300-d"), 83.0),),
@@ -125,7 +125,7 @@ COMMUNICATION = (
             " million parameters, 5.8 MB"
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="FedVocab sends less than every other method",
         where="Section 4.4, Figure 4",
         checks=tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tacit_papers.published import Cell, Table
+from tacit_papers.published import PaperCell, PaperTable
 
 GLOBAL, LOCAL = "global, best round", "local, best round"
 _ALONE = {GLOBAL: "global_accuracy", LOCAL: "local_accuracy"}
@@ -18,12 +18,12 @@ def minus(first: str, second: str) -> str:
     return f"{first} minus {second}"
 
 
-def with_differences(*tables: Table) -> tuple[Table, ...]:
+def with_differences(*tables: PaperTable) -> tuple[PaperTable, ...]:
     """The tables, each followed by a table of differences."""
     return tuple(one for table in tables for one in (table, _differences(table)))
 
 
-def _differences(table: Table) -> Table:
+def _differences(table: PaperTable) -> PaperTable:
     """FedVocab minus every other row, or every other row minus FedAvg if no row is called FedVocab."""
     rows = list(dict.fromkeys(cell.row for cell in table.cells))
     pairs = [("FedVocab", row) for row in rows if row != "FedVocab"] if "FedVocab" in rows else []
@@ -43,18 +43,18 @@ def _differences(table: Table) -> Table:
     )
 
 
-def _cell(table: Table, pair: tuple[str, str], column: str) -> Cell:
+def _cell(table: PaperTable, pair: tuple[str, str], column: str) -> PaperCell:
     mine, other = (_found(table, row, column) for row in pair)
     both = tuple(
         seed for seed in mine.trial.seeds if seed in other.trial.seeds
     )  # some rows have more than others
-    return Cell(
+    return PaperCell(
          row=minus(*pair), column=column, paper=None, trial=replace(mine.trial, seeds=both),
         metric=mine.metric, minus=replace(other.trial, seeds=both), minus_metric=other.metric,
     )  # fmt: skip
 
 
-def _found(table: Table, row: str, column: str) -> Cell:
+def _found(table: PaperTable, row: str, column: str) -> PaperCell:
     cells = {cell.column: cell for cell in table.cells if cell.row == row}
     return (
         cells[column]

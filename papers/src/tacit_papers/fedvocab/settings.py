@@ -9,7 +9,7 @@ from typing import Any
 from tacit.reproduction import Scale
 from tacit_papers.fedvocab import printed
 from tacit_papers.fedvocab.printed import Printed
-from tacit_papers.published import PLAN, Trial
+from tacit_papers.published import PLAN, PaperTrial
 
 _PUBLIC = {"start": "public"}
 
@@ -64,7 +64,7 @@ LADDER: dict[str, Method] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Size:
+class FedvocabSize:
     """The size of a run, and what the paper tuned by data set."""
 
     clients: int = 100
@@ -89,14 +89,14 @@ class Network:
     printed: Printed
     text: str
     optimizer: str
-    model: Callable[[Size], dict[str, Any]]
-    full: dict[str, Size]  # by data set
-    small: dict[str, Size]  # the same for the small tables
+    model: Callable[[FedvocabSize], dict[str, Any]]
+    full: dict[str, FedvocabSize]  # by data set
+    small: dict[str, FedvocabSize]  # the same for the small tables
     seeds: tuple[int, ...]
     small_seeds: tuple[int, ...]
     cost: str  # what a full run takes
 
-    def size(self, source: str, scale: Scale) -> Size:
+    def size(self, source: str, scale: Scale) -> FedvocabSize:
         """The size of a run on a data set at a scale."""
         if scale == "smoke":
             smallest = replace(
@@ -139,18 +139,22 @@ BILSTM = Network(
         "embedding": 100,
     },
     full={
-        "newsgroups20": Size(
+        "newsgroups20": FedvocabSize(
             hidden=100, length=64, batch=32, lr=5e-3, test_rows=400, test_clients=20
         ),
-        "sst2": Size(hidden=100, length=32, batch=400, lr=5e-3, test_rows=400, test_clients=20),
-        "ag_news": Size(
+        "sst2": FedvocabSize(
+            hidden=100, length=32, batch=400, lr=5e-3, test_rows=400, test_clients=20
+        ),
+        "ag_news": FedvocabSize(
             hidden=100, length=64, batch=128, lr=5e-3, dropout=0.1, test_rows=400, test_clients=20
         ),
     },
     small={
-        "newsgroups20": Size(hidden=64, length=32, batch=32, lr=5e-3, limit=5_000, **_SMALL),
-        "sst2": Size(hidden=64, length=32, batch=50, lr=5e-3, limit=5_000, **_SMALL),
-        "ag_news": Size(
+        "newsgroups20": FedvocabSize(
+            hidden=64, length=32, batch=32, lr=5e-3, limit=5_000, **_SMALL
+        ),
+        "sst2": FedvocabSize(hidden=64, length=32, batch=50, lr=5e-3, limit=5_000, **_SMALL),
+        "ag_news": FedvocabSize(
             hidden=64, length=32, batch=20, lr=5e-3, dropout=0.1, limit=5_000, **_SMALL
         ),
     },
@@ -165,12 +169,12 @@ ENCODER = Network(
     optimizer="adamw",
     model=lambda size: {"name": "encoder", "checkpoint": "minilm"},
     full={
-        "sst2": Size(length=32, batch=32, lr=2e-4, **_ROUNDS_OF_ENCODER),
-        "newsgroups20": Size(length=32, batch=32, lr=2e-4, **_ROUNDS_OF_ENCODER),
+        "sst2": FedvocabSize(length=32, batch=32, lr=2e-4, **_ROUNDS_OF_ENCODER),
+        "newsgroups20": FedvocabSize(length=32, batch=32, lr=2e-4, **_ROUNDS_OF_ENCODER),
     },
     small={
-        "newsgroups20": Size(length=32, batch=16, lr=2e-4, **_SMALL_ENCODER),
-        "sst2": Size(length=24, batch=16, lr=2e-4, **_SMALL_ENCODER),
+        "newsgroups20": FedvocabSize(length=32, batch=16, lr=2e-4, **_SMALL_ENCODER),
+        "sst2": FedvocabSize(length=24, batch=16, lr=2e-4, **_SMALL_ENCODER),
     },
     seeds=(1, 2, 3),
     small_seeds=(1, 2, 3, 4, 5),  # three left open which of two methods is better at home
@@ -180,7 +184,7 @@ ENCODER = Network(
 
 def trial(
     network: Network, source: str, method: Method, scale: Scale, *, open_by_three: bool = False
-) -> Trial:
+) -> PaperTrial:
     """The trial behind one row of a table. Small runs have several seeds, and more if three left a
     claim open.
     """
@@ -201,14 +205,14 @@ def trial(
         {}), "server": {**rounds, **_measured(size)},
     }  # fmt: skip
     few = {"smoke": (1,), "quick": network.small_seeds, "full": network.seeds}[scale]
-    return Trial(kind=PLAN, settings=settings, seeds=MANY_SEEDS if open_by_three else few)
+    return PaperTrial(kind=PLAN, settings=settings, seeds=MANY_SEEDS if open_by_three else few)
 
 
 def _partition(method: Method) -> dict[str, Any]:
     return {"partition": "iid"} if method.even else {"partition": "dirichlet", "alpha": 1.0}
 
 
-def _measured(size: Size) -> dict[str, int]:
+def _measured(size: FedvocabSize) -> dict[str, int]:
     return _present(
         test_rows=size.test_rows, test_clients=size.test_clients, evaluate_every=size.evaluate_every
     )

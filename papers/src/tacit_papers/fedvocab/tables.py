@@ -11,7 +11,7 @@ from tacit_papers.fedvocab.attack_tables import attack_tables
 from tacit_papers.fedvocab.differences import with_differences
 from tacit_papers.fedvocab.printed import Printed
 from tacit_papers.fedvocab.settings import BILSTM, ENCODER, LADDER, METHODS, Network, trial
-from tacit_papers.published import Cell, Table, Trial
+from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
 _SETS = {"newsgroups20": "20News", "sst2": "SST-2", "ag_news": "AG News"}
 _COLUMNS = (
@@ -59,7 +59,7 @@ _NOTE = (
 )
 
 
-def tables(scale: Scale) -> tuple[Table, ...]:
+def tables(scale: Scale) -> tuple[PaperTable, ...]:
     """The paper's tables at a scale.
 
     Small runs with three seeds decide claims: some of them at the quick scale, all of them at the
@@ -96,7 +96,7 @@ def tables(scale: Scale) -> tuple[Table, ...]:
 
 def _small(
     steps: tuple[str, ...], methods: tuple[str, ...], many: Mapping[str, tuple[str, ...]]
-) -> tuple[Table, ...]:
+) -> tuple[PaperTable, ...]:
     title = "BiLSTM on SST-2, labels skewed: how far word tables may move"
     return with_differences(
         _ladder("ladder", title, steps, even=False, many=many.get("ladder", ())),
@@ -105,7 +105,7 @@ def _small(
     )
 
 
-def _small_news() -> tuple[Table, ...]:
+def _small_news() -> tuple[PaperTable, ...]:
     methods = (
         "FedVocab",
         "FedVocab, no adaptive pass",
@@ -143,22 +143,22 @@ def _small_news() -> tuple[Table, ...]:
 
 def _ladder(
     name: str, title: str, steps: tuple[str, ...], *, even: bool, many: tuple[str, ...] = ()
-) -> Table:
+) -> PaperTable:
     cells = []
     for row in steps:
         run = trial(
             BILSTM, "sst2", replace(LADDER[row], even=even), "quick", open_by_three=row in many
         )
         cells += [
-            Cell(row=row, column=column, paper=None, trial=run, metric=metric)
+            PaperCell(row=row, column=column, paper=None, trial=run, metric=metric)
             for column, metric in _COLUMNS
         ]
-    return Table(name=name, title=title, cells=tuple(cells), note=_NOTE, small=True)
+    return PaperTable(name=name, title=title, cells=tuple(cells), note=_NOTE, small=True)
 
 
 def _accuracy(
     name: str, network: Network, source: str, methods: tuple[str, ...], scale: Scale, many: tuple[str, ...] = ()
-) -> Table:  # fmt: skip
+) -> PaperTable:  # fmt: skip
     cells = []
     for row in (known for known in METHODS if known in methods):
         run = trial(network, source, METHODS[row], scale, open_by_three=row in many)
@@ -169,10 +169,10 @@ def _accuracy(
             known for known in _COLUMNS if not METHODS[row].alone or known[1] in _TRAINED
         ):
             paper = beside.get(metric)
-            cells.append(Cell(row=row, column=column, paper=paper, trial=run, metric=metric))
+            cells.append(PaperCell(row=row, column=column, paper=paper, trial=run, metric=metric))
     size = ", small" if scale == "quick" else ""
     title = f"{network.label} on {_SETS[source]}: accuracy by method{size}"
-    return Table(
+    return PaperTable(
         name=name,
         title=title,
         cells=tuple(cells),
@@ -190,7 +190,7 @@ def _beside(figures: Printed, method: str, source: str) -> dict[str, float]:
     return dict(zip(names, figures[method][list(_SETS).index(source)], strict=True))
 
 
-def _communication() -> Table:
+def _communication() -> PaperTable:
     cells = []
     for method in ("FedAvg", "FedProx", "FedRecon", "LG-FedAvg", "FedVocab"):
         for words, width in ((400_000, 300), (341_479, 100)):
@@ -199,10 +199,10 @@ def _communication() -> Table:
                  "words": words, "width": width, "hidden": 300, "private_words": kept.get("words",
                 "none"), "private_reader": "parameters" in kept,
             }  # fmt: skip
-            size = Trial(kind="message_bytes", settings=settings, seeds=())
+            size = PaperTrial(kind="message_bytes", settings=settings, seeds=())
             column = f"{words:,} words, {width}-d"
             cells.append(
-                Cell(
+                PaperCell(
                     row=f"{method}, MB up",
                     column=column,
                     paper=None,
@@ -214,7 +214,9 @@ def _communication() -> Table:
                 paper = printed.RATIO if width == 300 else None
                 row = "FedAvg / FedVocab"
                 cells.append(
-                    Cell(row=row, column=column, paper=paper, digits=1, trial=size, metric="ratio")
+                    PaperCell(
+                        row=row, column=column, paper=paper, digits=1, trial=size, metric="ratio"
+                    )
                 )
     note = (
         "Sizes of serialised messages of one client and round, plain codec. The 400,000-word, 300-d"
@@ -222,7 +224,7 @@ def _communication() -> Table:
         " plain message is as long whatever its values are, so the larger table is measured with"
         " zeros in it."
     )
-    return Table(
+    return PaperTable(
         name="bytes",
         title="Communication per client and round, BiLSTM of 300 per direction",
         cells=tuple(cells),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacit_papers.checks import Above, Alike, AtLeast, AtMost, Best, Printed, Ratio
-from tacit_papers.claims import Claim
+from tacit_papers.claims import PaperClaim
 from tacit_papers.hashcomb import printed
 from tacit_papers.published import At
 
@@ -23,7 +23,7 @@ def _printed_gain(name: str, arm: str) -> float:
 
 
 ACCURACY = (
-    Claim(
+    PaperClaim(
         claim=(
             "Training in four clients with plain averaging is slightly better than training in one"
             " place."
@@ -35,7 +35,7 @@ ACCURACY = (
         ),
         refuted="nor in the printed tables for Coronary",
     ),
-    Claim(
+    PaperClaim(
         claim="The program gives what scikit-learn's MLPClassifier gives.",
         where="Section 6.2.1, Table 2",
         checks=tuple(
@@ -43,7 +43,7 @@ ACCURACY = (
             for row in _SETS
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="With eight levels nothing is lost against weights in the clear.",
         where="Abstract; Section 7.1.1, Table 3",
         checks=(
@@ -55,7 +55,7 @@ ACCURACY = (
             " than any effect"
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="With eight levels F1 is better than with weights in the clear, on all four sets.",
         where="Section 7.1.1, Table 3",
         checks=tuple(
@@ -64,7 +64,7 @@ ACCURACY = (
         ),
         refuted="rounding adds noise and nothing else; the printed gains are of one run each",
     ),
-    Claim(
+    PaperClaim(
         claim="From six levels on F1 is significantly better than with weights in the clear.",
         where="Section 7.1.1, Table 3",
         checks=tuple(
@@ -73,14 +73,14 @@ ACCURACY = (
         ),
         refuted="in the printed table, too, six levels lose on three of the four sets",
     ),
-    Claim(
+    PaperClaim(
         claim="Four levels are too few: F1 falls on Spam, HPS and Coronary.",
         where="Section 7.1.1, Table 3",
         checks=tuple(
             Above(_lost(row, "HC8"), _lost(row, "HC4")) for row in (_SPAM, _HPS, _CORONARY)
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="Eight levels are enough: more bring nothing.",
         where="Sections 4 and 7.1.1, Table 3",
         checks=tuple(
@@ -88,7 +88,7 @@ ACCURACY = (
             for row in (_SPAM, _HPS, _CORONARY)
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="Too few levels make the model learn its rows by heart.",
         where="Section 7.1.1, Figure 4",
         checks=tuple(
@@ -100,7 +100,7 @@ ACCURACY = (
             " over-fitting"
         ),
     ),
-    Claim(
+    PaperClaim(
         claim=(
             "Over many rounds eight levels do better than weights in the clear, by .6 % of F1 on"
             " average."
@@ -109,7 +109,7 @@ ACCURACY = (
         checks=(AtLeast(At("gains-many", "mean of the sets", "best round"), _GAIN),),
         refuted="the best of many rounds, chosen on the test rows, favours whatever varies more",
     ),
-    Claim(
+    PaperClaim(
         claim="Eight levels learn in fewer rounds than weights in the clear.",
         where="Sections 1 and 7.1.2, Table 4",
         checks=tuple(
@@ -121,7 +121,7 @@ ACCURACY = (
             " none"
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="Random levels with a mean of eight keep the accuracy.",
         where="Sections 3 and 4; no figure is printed",
         checks=tuple(
@@ -131,7 +131,7 @@ ACCURACY = (
         ),
         refuted="a weight that is drawn at a coarse level is read far from where it was",
     ),
-    Claim(
+    PaperClaim(
         claim="The representation serves training data as well as parameters.",
         where="Sections 2 and 6; no figure is printed",
         checks=tuple(
@@ -143,42 +143,42 @@ ACCURACY = (
 """About F1."""
 
 PRIVACY = (
-     Claim(
+     PaperClaim(
     claim="HashComb is differentially private: epsilon is twice the logarithm of the fullest channel's share, 4 to 7.",
     where="Section 3.1, Equation 11", checks=(AtLeast(At("formulas",
     "Eq. 11, fullest channel 1/256", "epsilon per value"), 4.0),),
     refuted="the formula is never above zero, where a bound must be: a ratio became a product in Equation 4",
-    ), Claim( claim="Choosing levels at random makes the representation differentially private.",
+    ), PaperClaim( claim="Choosing levels at random makes the representation differentially private.",
     where="Abstract; Sections 1, 3 and 8", checks=tuple( AtMost(At("apart", row,
     "least delta per value"), 1e-3) for row in ("finest, L=8", "last_head, L=10", "subset, L=10") ),
-    refuted="two values in different channels never have the same token", ), Claim(
+    refuted="two values in different channels never have the same token", ), PaperClaim(
     claim="The Gaussian noise compared with is (2, 1e-3)-differentially private.",
     where="Section 7.2, Equations 16 to 18", checks=( Printed(((At("formulas",
     "Eq. 16, natural logarithm", "variance"), 0.08),), digits=2), AtMost(At("formulas",
     "Eq. 16, logarithm to base ten", "epsilon per run of 40 rounds"), 2.0), ),
     refuted="rounds are not added up, .08 needs a logarithm to base ten, and no update is cut to the assumed length",
-    ), Claim( claim="HashComb does better than that noise, by 1.92 % of F1 on average.",
+    ), PaperClaim( claim="HashComb does better than that noise, by 1.92 % of F1 on average.",
     where="Section 7.2, Table 5", checks=(AtLeast(At("5", "mean of the sets",
     "gain of HC8, last round"), _GAIN_OVER_NOISE),),
     correction="neither side is differentially private, so it is no comparison of privacy; the noise costs far more here",
-    ), Claim(
+    ), PaperClaim(
     claim="Compared with differential privacy it has the better balance of privacy and accuracy.",
     where="Section 8",
     untestable="HashComb has no epsilon to weigh; table budget has DP-FedAvg at 2 per run at delta 1e-3 beside it",
-    ), Claim( claim="Hashes keep parameters from the server.", where="Sections 1, 4 and 6",
+    ), PaperClaim( claim="Hashes keep parameters from the server.", where="Sections 1, 4 and 6",
     checks=(AtMost(At("tokens", "keyed tokens, 6 rounds seen", "order of channels"), 0.1),),
     correction="only with tokens drawn anew for each round and parameter; published ones show the order of channels",
-    ), Claim( claim="A secret of 128 bits beside the range cannot be guessed.", where="Section 5.3",
+    ), PaperClaim( claim="A secret of 128 bits beside the range cannot be guessed.", where="Section 5.3",
     checks=( Printed( tuple( (At("guesses", row, "bits"), bits) for row, bits in (
     ("two bounds, any double from .5 to 1", 104.0), ("two bounds, any double from .25 to 1", 106.0),
     ("any range under the negotiated secret", 128.0), ) ), digits=0, ), AtMost(At("tokens",
     "published tokens under a secret", "weights read by trying ranges"), 0.0), ),
     correction="the secret must be random and 128 bits long by itself; a range people write down is found at once without it",
-    ), Claim( claim="Messages are much smaller than with classic differential privacy.",
+    ), PaperClaim( claim="Messages are much smaller than with classic differential privacy.",
     where="Section 8", checks=(Above(At("1", "NoHC: 32-bit floats", "bits per parameter"), At("1",
     "HC8, keyed tokens", "bits per parameter")),),
     correction="with keyed tokens of 8 bits; hashes of 128 bits are four times as long as floats",
-    ), Claim(
+    ), PaperClaim(
     claim="Parties agree on the range without showing their own, if fewer than half of them are curious.",
     where="Section 5.2",
     untestable="no figure decides it; the protocol leaves the comparison open, ours is checked by tests (negotiation)",

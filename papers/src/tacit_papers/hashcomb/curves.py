@@ -18,23 +18,23 @@ from tacit_papers.hashcomb.settings import (
     plain,
 )
 from tacit_papers.hashcomb.tables import BEST, F1
-from tacit_papers.published import Cell, Table, Trial
+from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
-_Made = Callable[[Scale, str, Tree], Trial]
+_Made = Callable[[Scale, str, Tree], PaperTrial]
 _TENTHS = range(1, 11)
 NOISE = "their noise"
 """The arm that the publication calls (2, 1e-3)-DP."""
 
 
-def by_round(scale: Scale) -> Table:
+def by_round(scale: Scale) -> PaperTable:
     """Figure 4: F1 after each of Table 3's rounds."""
     cells = [
-         Cell( row=f"{row}, {arm}", column=f"round {number}", paper=None,
+         PaperCell( row=f"{row}, {arm}", column=f"round {number}", paper=None,
         trial=in_four_rounds(scale, name, codec), metric=F1, round_no=number, ) for name, row in
         printed.SETS.items() for arm, codec in arms(name).items() for number in range(1, min(4,
         SIZES[scale].rounds) + 1)
     ]  # fmt: skip
-    return Table(
+    return PaperTable(
         name="fig4",
         title="Figure 4. F1 by round, four rounds",
         cells=tuple(cells),
@@ -42,12 +42,12 @@ def by_round(scale: Scale) -> Table:
     )
 
 
-def learnt_by_heart(scale: Scale) -> Table:
+def learnt_by_heart(scale: Scale) -> PaperTable:
     """Overfitting: how much better models do on training rows than on test rows, with coarse
     weights and in the clear.
     """
     cells = [
-        Cell(
+        PaperCell(
             row=row,
             column=f"{arm}, {words}",
             paper=None,
@@ -66,12 +66,12 @@ def learnt_by_heart(scale: Scale) -> Table:
         "Accuracy after four rounds on the clients' own rows and on the test rows, of the runs of"
         " Table 3."
     )
-    return Table(
+    return PaperTable(
         name="fig4-gap", title="Figure 4. Own rows and test rows", cells=tuple(cells), note=note
     )
 
 
-def over_many_rounds(scale: Scale) -> Table:
+def over_many_rounds(scale: Scale) -> PaperTable:
     """Figures 5 and 6: F1 at each tenth of the runs of Tables 4 and 5."""
     cells = []
     for name, row in printed.SETS.items():
@@ -81,7 +81,7 @@ def over_many_rounds(scale: Scale) -> Table:
                 continue
             for tenth in _TENTHS:
                 cells.append(
-                     Cell( row=f"{row}, {arm}", column=f"{10 * tenth} %", paper=None,
+                     PaperCell( row=f"{row}, {arm}", column=f"{10 * tenth} %", paper=None,
                     trial=in_many_rounds(scale, name, codec), metric=F1, round_no=max(1,
                     round(rounds * tenth / 10)), )
                 )  # fmt: skip
@@ -89,7 +89,7 @@ def over_many_rounds(scale: Scale) -> Table:
         "F1 on the test rows after each tenth of the rounds. The publication prints the curves"
         " without numbers. Their noise: Gaussian of variance .08."
     )
-    return Table(
+    return PaperTable(
         name="fig5",
         title="Figures 5 and 6. F1 by round, many rounds",
         cells=tuple(cells),
@@ -98,10 +98,10 @@ def over_many_rounds(scale: Scale) -> Table:
     )
 
 
-def gains(scale: Scale) -> Table:
+def gains(scale: Scale) -> PaperTable:
     """The gain of HC8 over weights in the clear in four rounds, computed as the paper does."""
     cells = _gains(scale, in_four_rounds, printed.FOUR_ROUNDS, None)
-    return Table(
+    return PaperTable(
         name="gains",
         title="The gain of HC8 over weights in the clear, four rounds",
         cells=cells,
@@ -109,12 +109,12 @@ def gains(scale: Scale) -> Table:
     )
 
 
-def gains_over_many(scale: Scale) -> Table:
+def gains_over_many(scale: Scale) -> PaperTable:
     """The gain of HC8 over weights in the clear in many rounds, where the paper claims a mean."""
     cells = _gains(scale, in_many_rounds, printed.MANY_ROUNDS, printed.GAIN_OVER["NoHC"])
     title = "The claimed gain of HC8 over weights in the clear, many rounds"
     note = f"{_GAINED} The publication claims .006 at the best round."
-    return Table(name="gains-many", title=title, cells=cells, note=note, cost=COST)
+    return PaperTable(name="gains-many", title=title, cells=cells, note=note, cost=COST)
 
 
 _GAINED = (
@@ -125,15 +125,15 @@ _GAINED = (
 
 def _gains(
     scale: Scale, made: _Made, papers: dict[str, dict[str, float]], claimed: float | None
-) -> tuple[Cell, ...]:
+) -> tuple[PaperCell, ...]:
     cells = []
     for column, metric in (("best round", BEST), ("last round", F1)):
         parts = [
-             Cell( row=row, column=column, paper=round(papers[name]["HC8"] / papers[name]["NoHC"] -
+             PaperCell( row=row, column=column, paper=round(papers[name]["HC8"] / papers[name]["NoHC"] -
             1, 4), trial=made(scale, name, arms(name)["HC8"]), minus=made(scale, name, plain()),
             metric=metric, relative=True, ) for name, row in printed.SETS.items()
         ]  # fmt: skip
-        mean = Cell(
+        mean = PaperCell(
              row="mean of the sets", column=column, paper=claimed, trial=parts[0].trial,
             metric=metric, parts=tuple(parts),
         )  # fmt: skip

@@ -12,7 +12,7 @@ from tacit_papers.hashcomb.noise import BUDGET, clip_chosen
 from tacit_papers.hashcomb.ours import short
 from tacit_papers.hashcomb.settings import Tree, hashcomb, paper_gaussian, plain
 from tacit_papers.hashcomb.tables import F1
-from tacit_papers.published import Cell, Figures, Table, Trial
+from tacit_papers.published import Figures, PaperCell, PaperTable, PaperTrial
 
 _ROUNDS, _CLIENTS, _DELTA = 8, 4, 1e-3
 _SPAM = 6_571
@@ -34,7 +34,7 @@ def promise(codec_table: Tree, parameters: int, rounds: int, clients: int, delta
     return {"last": {"bits": bits, **({"epsilon": min(found)} if found else {})}}
 
 
-def measured(scale: Scale) -> Table:
+def measured(scale: Scale) -> PaperTable:
     """Table 1 in numbers, on Spam."""
     noisy = {"name": "rqm", "clip": 0.1, "margin": 0.1, "levels": 16, "keep": 0.42}
     unclipped = {
@@ -57,13 +57,15 @@ def measured(scale: Scale) -> Table:
         private = row in unclipped
         facts = _promise(table | ({"clip": 1.0} if private else {}))
         cells.append(
-            Cell(row=row, column="bits per parameter", paper=None, trial=facts, metric="bits")
+            PaperCell(row=row, column="bits per parameter", paper=None, trial=facts, metric="bits")
         )
         trial = clip_chosen(scale, "spam", table) if private else short(scale, "spam", table)
-        cells.append(Cell(row=row, column="F1", paper=None, trial=trial, metric=F1))
+        cells.append(PaperCell(row=row, column="F1", paper=None, trial=trial, metric=F1))
         if private or table is noisy:
             column = "epsilon per run at delta 1e-3"
-            cells.append(Cell(row=row, column=column, paper=None, trial=facts, metric="epsilon"))
+            cells.append(
+                PaperCell(row=row, column=column, paper=None, trial=facts, metric="epsilon")
+            )
     note = (
         "Spam, four clients, 8 rounds of 1,000 epochs. Epsilon is of all rounds of a client"
         " together, if all its rows are replaced (for dp_sum: if the client is added or removed)."
@@ -71,12 +73,12 @@ def measured(scale: Scale) -> Table:
         " messages; the histogram HashComb sends back has as many as all messages together. Skellam"
         " and binomial noise, which the publication names too, are not here yet."
     )
-    return Table(
+    return PaperTable(
         name="1", title="What the mechanisms cost and promise", cells=tuple(cells), note=note
     )
 
 
-def _promise(table: Tree) -> Trial:
+def _promise(table: Tree) -> PaperTrial:
     settings = {
         "codec_table": table,
         "parameters": _SPAM,
@@ -84,7 +86,7 @@ def _promise(table: Tree) -> Trial:
         "clients": _CLIENTS,
         "delta": _DELTA,
     }
-    return Trial(kind="hashcomb_promise", settings=settings, seeds=())
+    return PaperTrial(kind="hashcomb_promise", settings=settings, seeds=())
 
 
 TABLES = (measured,)

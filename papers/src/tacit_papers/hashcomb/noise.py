@@ -18,17 +18,17 @@ from tacit_papers.hashcomb.settings import (
     plan,
 )
 from tacit_papers.hashcomb.tables import BEST, F1, beside
-from tacit_papers.published import Cell, Table, Trial
+from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
 BUDGET = {"epsilon": 2.0, "delta": 1e-3}
 _CLIPS = [0.01, 0.1, 1.0]
 _ROUNDS, _EPOCHS = 8, 1_000
 
 
-def table_5(scale: Scale) -> Table:
+def table_5(scale: Scale) -> PaperTable:
     """Table 5, the last round beside the best, and the gain it claims over its baseline."""
-    cells: list[Cell] = []
-    gains: dict[str, list[Cell]] = {BEST: [], F1: []}
+    cells: list[PaperCell] = []
+    gains: dict[str, list[PaperCell]] = {BEST: [], F1: []}
     for name, row in printed.SETS.items():
         arms = {"NoHC": plain(), "DP": paper_gaussian(), "HC8": hashcomb(name, 8)}
         trials = {arm: in_many_rounds(scale, name, codec) for arm, codec in arms.items()}
@@ -41,14 +41,14 @@ def table_5(scale: Scale) -> Table:
                 printed.MANY_ROUNDS[name]["HC8"] / printed.MANY_ROUNDS[name]["DP"] - 1, 4
             )
             gains[metric].append(
-                 Cell( row=row,
+                 PaperCell( row=row,
                 column=f"gain of HC8, {'best' if metric == BEST else 'last'} round",
                 paper=printed_gain, trial=trials["HC8"], minus=trials["DP"], metric=metric,
                 relative=True, )
             )  # fmt: skip
     for parts in gains.values():
         claimed = printed.GAIN_OVER["DP"]
-        mean = Cell(
+        mean = PaperCell(
              row="mean of the sets", column=parts[0].column, paper=claimed, trial=parts[0].trial,
             metric=parts[0].metric, parts=tuple(parts),
         )  # fmt: skip
@@ -59,7 +59,7 @@ def table_5(scale: Scale) -> Table:
         " nothing is clipped and rounds are not added up. HC8 promises no differential privacy at"
         " all."
     )
-    return Table(
+    return PaperTable(
         name="5",
         title="HashComb and the publication's noise",
         cells=tuple(cells),
@@ -68,7 +68,7 @@ def table_5(scale: Scale) -> Table:
     )
 
 
-def budget(scale: Scale) -> Table:
+def budget(scale: Scale) -> PaperTable:
     """DP-FedAvg at (2, 1e-3) over the whole run beside HC8."""
     cells = []
     for name in ("spam", "okiru", "hps"):
@@ -85,7 +85,7 @@ def budget(scale: Scale) -> Table:
             trial = clip_chosen(scale, name, {"name": codec_name, **BUDGET})
             cells.append(_cell(row, title, trial))
             cells.append(
-                Cell(
+                PaperCell(
                     row=row, column=f"clip of {codec_name}", paper=None, trial=trial, metric="clip"
                 )
             )
@@ -95,7 +95,7 @@ def budget(scale: Scale) -> Table:
         " (`gaussian`) or one client is added or removed (`dp_sum`). Their clip is the best of .01,"
         " .1 and 1 on a fifth of the training rows. Four clients are far too few for such a budget."
     )
-    return Table(
+    return PaperTable(
         name="budget",
         title="DP-FedAvg at (2, 1e-3) per run beside HC8",
         cells=tuple(cells),
@@ -103,7 +103,7 @@ def budget(scale: Scale) -> Table:
     )
 
 
-def clip_chosen(scale: Scale, name: str, codec: Tree) -> Trial:
+def clip_chosen(scale: Scale, name: str, codec: Tree) -> PaperTrial:
     """Runs of 8 rounds of 1,000 epochs whose clip is chosen on validation rows."""
     settings = {
         "rows": "authors",
@@ -111,11 +111,11 @@ def clip_chosen(scale: Scale, name: str, codec: Tree) -> Trial:
         "plan": plan(scale, _EPOCHS, _ROUNDS, codec),
         "clips": _CLIPS,
     }
-    return Trial(kind="hashcomb_private", settings=settings, seeds=SIZES[scale].ours)
+    return PaperTrial(kind="hashcomb_private", settings=settings, seeds=SIZES[scale].ours)
 
 
-def _cell(row: str, column: str, trial: Trial) -> Cell:
-    return Cell(row=row, column=column, paper=None, trial=trial, metric=F1)
+def _cell(row: str, column: str, trial: PaperTrial) -> PaperCell:
+    return PaperCell(row=row, column=column, paper=None, trial=trial, metric=F1)
 
 
 TABLES = (table_5, budget)

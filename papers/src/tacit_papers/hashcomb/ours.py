@@ -16,7 +16,7 @@ from tacit_papers.hashcomb.settings import (
     train_trial,
 )  # fmt: skip
 from tacit_papers.hashcomb.tables import F1
-from tacit_papers.published import Cell, Table, Trial
+from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
 _ROUNDS, _EPOCHS = 8, 1_000
 MEAN_LEVEL = 8
@@ -25,27 +25,29 @@ MOST_LEVELS = (*FINEST, 20, 24, 32)
 COINS: tuple[Selection, ...] = ("last_head", "subset")
 
 
-def chances(_scale: Scale) -> Table:
+def chances(_scale: Scale) -> PaperTable:
     """Figure 2: the probability of a head at which the expected level is 8."""
     cells = []
     for levels in MOST_LEVELS:
         for selection, chance in zip(
             COINS, (printed.HEAD_CHANCE[levels], round(8 / levels, 4)), strict=True
         ):
-            trial = Trial(
+            trial = PaperTrial(
                 kind="hashcomb_chance",
                 settings={"selection": selection, "levels": levels},
                 seeds=(),
             )
             cells.append(
-                Cell(row=f"L={levels}", column=selection, paper=chance, trial=trial, metric="p")
+                PaperCell(
+                    row=f"L={levels}", column=selection, paper=chance, trial=trial, metric="p"
+                )
             )
     note = (
         "Arithmetic. The publication's formula is missing from its text; `last_head` is the reading"
         " its code documents, `subset` the one its section 3 describes. In brackets a computation"
         " by other means; the publication prints no numbers."
     )
-    return Table(
+    return PaperTable(
         name="fig2",
         title="Figure 2. The chance of a head at a mean level of 8",
         cells=tuple(cells),
@@ -53,7 +55,7 @@ def chances(_scale: Scale) -> Table:
     )
 
 
-def facts(_scale: Scale) -> Table:
+def facts(_scale: Scale) -> PaperTable:
     """The number of rows of each data set, and of test rows that occur in training."""
     cells = []
     columns = (
@@ -64,7 +66,9 @@ def facts(_scale: Scale) -> Table:
     )
     for kind in ("authors", "honest"):
         for name, row in printed.SETS.items():
-            trial = Trial(kind="hashcomb_facts", settings={"rows": kind, "name": name}, seeds=())
+            trial = PaperTrial(
+                kind="hashcomb_facts", settings={"rows": kind, "name": name}, seeds=()
+            )
             title = (
                 f"{row},"
                 f" {'folds of the authors' if kind == 'authors' else 'original, split honestly'}"
@@ -73,12 +77,12 @@ def facts(_scale: Scale) -> Table:
             for column, metric in columns:
                 shown = paper if metric == "train" else None
                 cells.append(
-                    Cell(
+                    PaperCell(
                         row=title, column=column, paper=shown, trial=trial, metric=metric, digits=0
                     )
                 )
             cells.append(
-                Cell(
+                PaperCell(
                     row=title,
                     column="test rows seen in training",
                     paper=None,
@@ -92,41 +96,45 @@ def facts(_scale: Scale) -> Table:
         " original. Rows that stand on both sides flatter every arm alike. In the honest split"
         " equal rows are on one side."
     )
-    return Table(
+    return PaperTable(
         name="rows", title="Rows, and what the test rows are worth", cells=tuple(cells), note=note
     )
 
 
-def ranges(scale: Scale) -> Table:
+def ranges(scale: Scale) -> PaperTable:
     """The range of weights after round one, and the cost of a narrower range."""
     cells = []
     for name, row in printed.SETS.items():
         tree = plan(scale, FOUR_ROUNDS[name], 4, plain())
-        measured = Trial(
+        measured = PaperTrial(
             kind="hashcomb_first_weights",
             settings={"rows": "authors", "name": name, "plan": tree},
             seeds=(0,),
         )
         for column, metric in (("least", "least"), ("greatest", "greatest")):
-            cells.append(Cell(row=row, column=column, paper=None, trial=measured, metric=metric))
-        cells.append(Cell(row=row, column="largest", paper=None, trial=measured, metric="largest"))
+            cells.append(
+                PaperCell(row=row, column=column, paper=None, trial=measured, metric=metric)
+            )
+        cells.append(
+            PaperCell(row=row, column="largest", paper=None, trial=measured, metric="largest")
+        )
         clear = short(scale, name, plain())
         for column, codec in (
             ("HC8, this range", hashcomb(name, 8)), ("HC8, ±.35", hashcomb(name, 8) | {"x_min": -0.35, "x_max": 0.35}),
         ):  # fmt: skip
             trial = short(scale, name, codec)
             cells.append(
-                Cell(row=row, column=column, paper=None, trial=trial, minus=clear, metric=F1)
+                PaperCell(row=row, column=column, paper=None, trial=trial, minus=clear, metric=F1)
             )
     note = (
         "Weights of all clients after the first of Table 3's rounds, seed 0: the range is the"
         " largest, rounded up, then made half as long again. The last columns are F1 minus that of"
         " NoHC after 8 rounds of 1,000 epochs. ±.35 is the code's."
     )
-    return Table(name="range", title="The range", cells=tuple(cells), note=note)
+    return PaperTable(name="range", title="The range", cells=tuple(cells), note=note)
 
 
-def random_levels(scale: Scale) -> Table:
+def random_levels(scale: Scale) -> PaperTable:
     """Accuracy under random level selection, on which the paper's argument rests without an
     experiment.
     """
@@ -148,12 +156,12 @@ def random_levels(scale: Scale) -> Table:
         "F1 after 8 rounds of 1,000 epochs; the level of each weight drawn anew each round, 8 on"
         " average, by coins all clients share. A level of 0 is read as the middle of the range."
     )
-    return Table(
+    return PaperTable(
         name="levels", title="Random levels with a mean of 8", cells=tuple(cells), note=note
     )
 
 
-def other_clients(scale: Scale) -> Table:
+def other_clients(scale: Scale) -> PaperTable:
     """More clients, label-skewed clients, and rows dealt anew each round."""
     settings: dict[str, Tree] = {
         "4 clients": {},
@@ -181,7 +189,7 @@ def other_clients(scale: Scale) -> Table:
         "F1 after 8 rounds of 1,000 epochs; all rows are divided among the clients. HC8 as in"
         " Table 3."
     )
-    return Table(
+    return PaperTable(
         name="clients",
         title="More clients, skewed clients, rows dealt anew",
         cells=tuple(cells),
@@ -189,7 +197,7 @@ def other_clients(scale: Scale) -> Table:
     )
 
 
-def honest(scale: Scale) -> Table:
+def honest(scale: Scale) -> PaperTable:
     """The original data sets, split so that no test row occurs in training."""
     cells = []
     for name, row in printed.SETS.items():
@@ -199,7 +207,7 @@ def honest(scale: Scale) -> Table:
             trial = short(scale, name, hashcomb(name, levels), rows="honest")
             cells.append(_figure(row, f"HC{levels}", trial))
             cells.append(
-                Cell(
+                PaperCell(
                     row=row,
                     column=f"HC{levels} - NoHC",
                     paper=None,
@@ -209,19 +217,19 @@ def honest(scale: Scale) -> Table:
                 )
             )
         cells.append(
-            Cell(row=row, column="NoHC, F1 of label 1", paper=None, trial=clear, metric="f1")
+            PaperCell(row=row, column="NoHC, F1 of label 1", paper=None, trial=clear, metric="f1")
         )
     note = (
         "F1 after 8 rounds of 1,000 epochs. Of IoT-23 a public sample of 40,000 flows per attack;"
         " equal flows are on one side of the split, so its test rows are few and unlike those"
         " trained on. Of Coronary 26,250 rows, as many as the authors took."
     )
-    return Table(
+    return PaperTable(
         name="honest", title="The original sets, split honestly", cells=tuple(cells), note=note
     )
 
 
-def columns(scale: Scale) -> Table:
+def columns(scale: Scale) -> PaperTable:
     """Central training on quantised columns, with weights in the clear."""
     cells = []
     for name, row in printed.SETS.items():
@@ -236,7 +244,7 @@ def columns(scale: Scale) -> Table:
         " channel: the publication's monolithic model on quantised data, which it describes and"
         " does not measure. Test rows are quantised alike."
     )
-    return Table(
+    return PaperTable(
         name="columns", title="Columns quantised instead of weights", cells=tuple(cells), note=note
     )
 
@@ -248,15 +256,15 @@ def short(
     rows: Kind = "authors",
     seeds: tuple[int, ...] | None = None,
     **data: object,
-) -> Trial:
+) -> PaperTrial:
     """Runs of 8 rounds of 1,000 epochs."""
     return train_trial(
         name, plan(scale, _EPOCHS, _ROUNDS, codec, **data), seeds or SIZES[scale].ours, rows
     )
 
 
-def _figure(row: str, column: str, trial: Trial) -> Cell:
-    return Cell(row=row, column=column, paper=None, trial=trial, metric=F1)
+def _figure(row: str, column: str, trial: PaperTrial) -> PaperCell:
+    return PaperCell(row=row, column=column, paper=None, trial=trial, metric=F1)
 
 
 TABLES = (chances, facts, ranges, random_levels, other_clients, honest, columns)

@@ -21,7 +21,7 @@ from tacit.quantisation.quantiser import Quantiser
 from tacit.randomness import Draws
 from tacit.reproduction import Scale
 from tacit_papers.hashcomb.settings import HIDDEN, LR, SIZES, Tree
-from tacit_papers.published import Cell, Figures, Runner, Table, Trial
+from tacit_papers.published import Figures, PaperCell, PaperTable, PaperTrial, Runner
 
 DELTA = 1e-3
 RUN_ROUNDS = 40
@@ -115,13 +115,13 @@ def guesses() -> Figures:
     return {"last": {one.assumption: one.log2 for one in size_spaces(1.0)}}
 
 
-def formulas(_scale: Scale) -> Table:
+def formulas(_scale: Scale) -> PaperTable:
     """The values of the paper's formulas for epsilon."""
     cells = []
     for words, share in _SHARES.items():
-        trial = Trial(kind="hashcomb_equation_11", settings={"largest_share": share}, seeds=())
+        trial = PaperTrial(kind="hashcomb_equation_11", settings={"largest_share": share}, seeds=())
         cells.append(
-            Cell(
+            PaperCell(
                 row=f"Eq. 11, fullest channel {words}",
                 column="epsilon per value",
                 paper=None,
@@ -130,17 +130,19 @@ def formulas(_scale: Scale) -> Table:
             )
         )
     for logarithm, words in (("natural", "natural logarithm"), ("ten", "logarithm to base ten")):
-        trial = Trial(
+        trial = PaperTrial(
             kind="hashcomb_equation_16",
             settings={"logarithm": logarithm, "rounds": RUN_ROUNDS},
             seeds=(),
         )
         row = f"Eq. 16, {words}"
         cells.append(
-            Cell(row=row, column="variance", paper=0.08, trial=trial, metric="variance", digits=2)
+            PaperCell(
+                row=row, column="variance", paper=0.08, trial=trial, metric="variance", digits=2
+            )
         )
         cells.append(
-            Cell(
+            PaperCell(
                 row=row,
                 column="epsilon per update",
                 paper=2.0,
@@ -150,7 +152,7 @@ def formulas(_scale: Scale) -> Table:
             )
         )
         cells.append(
-            Cell(
+            PaperCell(
                 row=row,
                 column="epsilon per run of 40 rounds",
                 paper=2.0,
@@ -165,7 +167,7 @@ def formulas(_scale: Scale) -> Table:
         " exactly at delta 1e-3, as if each update were cut to the length the publication assumes;"
         " nothing cuts it, so no epsilon exists."
     )
-    return Table(
+    return PaperTable(
         name="formulas",
         title="What the formulas for epsilon come to",
         cells=tuple(cells),
@@ -173,11 +175,11 @@ def formulas(_scale: Scale) -> Table:
     )
 
 
-def apart(scale: Scale) -> Table:
+def apart(scale: Scale) -> PaperTable:
     """The smallest delta at which tokens could be differentially private."""
     cells = [
-         Cell( row=f"{selection}, L={levels}", column="least delta per value", paper=None,
-        metric="delta", trial=Trial( kind="hashcomb_told_apart", settings={"selection": selection,
+         PaperCell( row=f"{selection}, L={levels}", column="least delta per value", paper=None,
+        metric="delta", trial=PaperTrial( kind="hashcomb_told_apart", settings={"selection": selection,
         "levels": levels}, seeds=SIZES[scale].claimed ), ) for selection, levels in _COINS
     ]  # fmt: skip
     note = (
@@ -185,12 +187,12 @@ def apart(scale: Scale) -> Table:
         " apart, over 100,000 draws of levels with a mean of 8: whatever the epsilon, delta cannot"
         " be smaller. The publication needs 1e-3."
     )
-    return Table(name="apart", title="Two values told apart", cells=tuple(cells), note=note)
+    return PaperTable(name="apart", title="Two values told apart", cells=tuple(cells), note=note)
 
 
-def tokens(scale: Scale) -> Table:
+def tokens(scale: Scale) -> PaperTable:
     """What a server without the secret reads from tokens."""
-    trial = Trial(
+    trial = PaperTrial(
         kind="hashcomb_read_tokens", settings={"plan": _watched(scale)}, seeds=SIZES[scale].claimed
     )
     cells = []
@@ -199,7 +201,7 @@ def tokens(scale: Scale) -> Table:
             for column, metric in (("order of channels", "order"), ("weights", "weights")):
                 name = f"{metric}_{kind}_{transitions}"
                 cells.append(
-                    Cell(
+                    PaperCell(
                         row=f"{words}, {seen} seen",
                         column=column,
                         paper=None,
@@ -212,7 +214,7 @@ def tokens(scale: Scale) -> Table:
         ("published tokens under a secret", "keyed"),
     ):
         cells.append(
-            Cell(
+            PaperCell(
                 row=row,
                 column="weights read by trying ranges",
                 paper=None,
@@ -226,7 +228,7 @@ def tokens(scale: Scale) -> Table:
         " without sign; the last column is the share of weights read by trying 43,200 ranges that"
         " people write down."
     )
-    return Table(
+    return PaperTable(
         name="tokens",
         title="What the server reads without the secret",
         cells=tuple(cells),
@@ -234,15 +236,17 @@ def tokens(scale: Scale) -> Table:
     )
 
 
-def ranges_to_try(_scale: Scale) -> Table:
+def ranges_to_try(_scale: Scale) -> PaperTable:
     """The number of ranges to try."""
-    trial = Trial(kind="hashcomb_guesses", settings={}, seeds=())
+    trial = PaperTrial(kind="hashcomb_guesses", settings={}, seeds=())
     cells = [
-        Cell(row=row, column="bits", paper=bits, trial=trial, metric=name, digits=0)
+        PaperCell(row=row, column="bits", paper=bits, trial=trial, metric=name, digits=0)
         for row, (name, bits) in _SPACES.items()
     ]
     note = "Logarithms to base two of how many ranges, or secrets, fit what is assumed."
-    return Table(name="guesses", title="How much there is to guess", cells=tuple(cells), note=note)
+    return PaperTable(
+        name="guesses", title="How much there is to guess", cells=tuple(cells), note=note
+    )
 
 
 def _watched(scale: Scale) -> Tree:

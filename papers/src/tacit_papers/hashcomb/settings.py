@@ -8,7 +8,7 @@ from typing import Any
 from tacit.reproduction import Scale
 from tacit_papers.hashcomb import printed
 from tacit_papers.hashcomb.halves import Kind
-from tacit_papers.published import Trial
+from tacit_papers.published import PaperTrial
 
 Tree = dict[str, Any]
 
@@ -34,7 +34,7 @@ COST = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Size:
+class HashcombSize:
     """The size of runs at a scale: divisor of epochs, maximum of rounds, rows, and seeds by table."""
 
     fewer: int = 1
@@ -46,30 +46,30 @@ class Size:
     claimed: tuple[int, ...]  # of those among them that decide a claim
 
 
-SIZES: dict[Scale, Size] = {
-    "smoke": Size(
+SIZES: dict[Scale, HashcombSize] = {
+    "smoke": HashcombSize(
         fewer=500, rounds=2, limit=300, four_rounds=(1,), many_rounds=(1,), ours=(1,), claimed=(1,)
     ),
-    "quick": Size(fewer=10, four_rounds=(1,), many_rounds=(1,), ours=(1,), claimed=(1,)),
-    "full": Size(
+    "quick": HashcombSize(fewer=10, four_rounds=(1,), many_rounds=(1,), ours=(1,), claimed=(1,)),
+    "full": HashcombSize(
         four_rounds=(1, 2, 3, 4, 5), many_rounds=(1, 2, 3), ours=(1, 2, 3), claimed=(1, 2, 3)
     ),
 }
 
 
-def in_four_rounds(scale: Scale, name: str, arm: Tree, rows: Kind = "authors") -> Trial:
+def in_four_rounds(scale: Scale, name: str, arm: Tree, rows: Kind = "authors") -> PaperTrial:
     """The trial of Table 3: four long rounds."""
     return train_trial(name, plan(scale, FOUR_ROUNDS[name], 4, arm), SIZES[scale].four_rounds, rows)
 
 
-def in_many_rounds(scale: Scale, name: str, arm: Tree) -> Trial:
+def in_many_rounds(scale: Scale, name: str, arm: Tree) -> PaperTrial:
     """The trial of Tables 4 and 5: rounds of a thousand epochs."""
     return train_trial(
         name, plan(scale, EPOCHS_OF_MANY, MANY_ROUNDS[name], arm), SIZES[scale].many_rounds
     )
 
 
-def alone(scale: Scale, name: str) -> Trial:
+def alone(scale: Scale, name: str) -> PaperTrial:
     """The trial of Table 2: one client with all rows, one round."""
     return train_trial(
         name,
@@ -78,19 +78,21 @@ def alone(scale: Scale, name: str) -> Trial:
     )
 
 
-def beside_alone(scale: Scale, name: str) -> Trial:
+def beside_alone(scale: Scale, name: str) -> PaperTrial:
     """scikit-learn's trial beside Table 2."""
     size = SIZES[scale]
     settings = {
          "rows": "authors", "name": name, "hidden": HIDDEN, "lr": LR, "epochs": epochs_at(scale,
         printed.ALONE[name].epochs), "limit": size.limit,
     }  # fmt: skip
-    return Trial(kind="hashcomb_scikit_learn", settings=settings, seeds=size.many_rounds)
+    return PaperTrial(kind="hashcomb_scikit_learn", settings=settings, seeds=size.many_rounds)
 
 
-def train_trial(name: str, tree: Tree, seeds: tuple[int, ...], rows: Kind = "authors") -> Trial:
+def train_trial(
+    name: str, tree: Tree, seeds: tuple[int, ...], rows: Kind = "authors"
+) -> PaperTrial:
     """A plan's trial over seeds on one of the data sets."""
-    return Trial(
+    return PaperTrial(
         kind="hashcomb_federated", settings={"rows": rows, "name": name, "plan": tree}, seeds=seeds
     )
 

@@ -13,17 +13,17 @@ from tacit_papers.hashcomb.settings import (
     in_many_rounds,
     plain,
 )
-from tacit_papers.published import Cell, Table, Trial
+from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
 F1, BEST = "f1_weighted", "best_f1_weighted"
 
 
-def beside(row: str, column: str, paper: float, trial: Trial, metric: str) -> Cell:
+def beside(row: str, column: str, paper: float, trial: PaperTrial, metric: str) -> PaperCell:
     """A cell with a printed number and ours."""
-    return Cell(row=row, column=column, paper=paper, trial=trial, metric=metric, digits=4)
+    return PaperCell(row=row, column=column, paper=paper, trial=trial, metric=metric, digits=4)
 
 
-def monolithic(scale: Scale) -> Table:
+def monolithic(scale: Scale) -> PaperTable:
     """Table 2."""
     note = (
         "All training rows in one place. F1 is that of both classes weighted by their share of the"
@@ -34,11 +34,15 @@ def monolithic(scale: Scale) -> Table:
         paper, trial = printed.ALONE[name], alone(scale, name)
         cells.append(beside(row, "accuracy", paper.accuracy, trial, "accuracy"))
         cells.append(beside(row, "F1", paper.f1, trial, F1))
-        cells.append(Cell(row=row, column="F1 of label 1", paper=None, trial=trial, metric="f1"))
-    return Table(name="2", title="Training in one place", cells=tuple(cells), note=note, cost=COST)
+        cells.append(
+            PaperCell(row=row, column="F1 of label 1", paper=None, trial=trial, metric="f1")
+        )
+    return PaperTable(
+        name="2", title="Training in one place", cells=tuple(cells), note=note, cost=COST
+    )
 
 
-def one_place_beside(scale: Scale) -> Table:
+def one_place_beside(scale: Scale) -> PaperTable:
     """Table 2 beside the library against which the authors checked their program, and beside four
     clients.
     """
@@ -46,11 +50,13 @@ def one_place_beside(scale: Scale) -> Table:
     for name, row in printed.SETS.items():
         library = beside_alone(scale, name)
         cells.append(
-            Cell(row=row, column="one place", paper=None, trial=alone(scale, name), metric=F1)
+            PaperCell(row=row, column="one place", paper=None, trial=alone(scale, name), metric=F1)
         )
-        cells.append(Cell(row=row, column="scikit-learn", paper=None, trial=library, metric=F1))
         cells.append(
-            Cell(
+            PaperCell(row=row, column="scikit-learn", paper=None, trial=library, metric=F1)
+        )
+        cells.append(
+            PaperCell(
                 row=row,
                 column="four clients",
                 paper=None,
@@ -63,24 +69,24 @@ def one_place_beside(scale: Scale) -> Table:
         " rows, no momentum and no regularisation; four clients are NoHC of Table 3."
     )
     title = "Table 2 beside scikit-learn and four clients"
-    return Table(name="2-beside", title=title, cells=tuple(cells), note=note, cost=COST)
+    return PaperTable(name="2-beside", title=title, cells=tuple(cells), note=note, cost=COST)
 
 
-def four_rounds(scale: Scale) -> Table:
+def four_rounds(scale: Scale) -> PaperTable:
     """Table 3."""
     note = "F1 after the last of four rounds; mean over seeds."
-    return Table(
+    return PaperTable(
         name="3", title="Four clients, four rounds", cells=_in_four_rounds(scale, F1), note=note
     )
 
 
-def four_rounds_best(scale: Scale) -> Table:
+def four_rounds_best(scale: Scale) -> PaperTable:
     """Table 3 at the best of its rounds."""
     note = (
         "As Table 3, at the best of the four rounds by F1 on the test rows, which flatters every"
         " arm."
     )
-    return Table(
+    return PaperTable(
         name="3-best",
         title="Table 3 at the best round",
         cells=_in_four_rounds(scale, BEST),
@@ -88,7 +94,7 @@ def four_rounds_best(scale: Scale) -> Table:
     )
 
 
-def _in_four_rounds(scale: Scale, metric: str) -> tuple[Cell, ...]:
+def _in_four_rounds(scale: Scale, metric: str) -> tuple[PaperCell, ...]:
     """Cells for each data set and arm of Table 3, by one metric."""
     return tuple(
         beside(row, arm, printed.FOUR_ROUNDS[name][arm], in_four_rounds(scale, name, codec), metric)
@@ -97,7 +103,7 @@ def _in_four_rounds(scale: Scale, metric: str) -> tuple[Cell, ...]:
     )
 
 
-def differences(scale: Scale) -> Table:
+def differences(scale: Scale) -> PaperTable:
     """What each arm of Table 3 loses against weights in the clear, seed by seed."""
     cells = []
     for name, row in printed.SETS.items():
@@ -106,10 +112,12 @@ def differences(scale: Scale) -> Table:
             trial = in_four_rounds(scale, name, codec)
             lost = round(paper[arm] - paper["NoHC"], 4)
             cells.append(
-                Cell(row=row, column=arm, paper=lost, trial=trial, minus=clear, metric=F1, digits=4)
+                PaperCell(
+                    row=row, column=arm, paper=lost, trial=trial, minus=clear, metric=F1, digits=4
+                )
             )
     note = "F1 after four rounds minus that of NoHC with the same rows and first model."
-    return Table(
+    return PaperTable(
         name="3-differences",
         title="Table 3 against weights in the clear",
         cells=tuple(cells),
@@ -117,7 +125,7 @@ def differences(scale: Scale) -> Table:
     )
 
 
-def many_rounds(scale: Scale) -> Table:
+def many_rounds(scale: Scale) -> PaperTable:
     """Table 4, and the last round beside its best."""
     cells = []
     for name, row in printed.SETS.items():
@@ -128,7 +136,7 @@ def many_rounds(scale: Scale) -> Table:
             cells.append(beside(row, f"{arm}, best round", paper, trial, BEST))
             cells.append(beside(row, f"{arm}, last round", paper, trial, F1))
             cells.append(
-                Cell(
+                PaperCell(
                     row=row,
                     column=f"{arm}, which round",
                     paper=None,
@@ -140,7 +148,7 @@ def many_rounds(scale: Scale) -> Table:
         "Rounds of 1,000 epochs. The publication prints the best round; the same number stands"
         " beside our last round, which is what a run that does not look at the test rows ends with."
     )
-    return Table(
+    return PaperTable(
         name="4", title="Four clients, many rounds", cells=tuple(cells), note=note, cost=COST
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacit_papers.checks import Above, AsPredicted, AtLeast, AtMost, Printed
-from tacit_papers.claims import Claim
+from tacit_papers.claims import PaperClaim
 from tacit_papers.lazyinf import printed
 from tacit_papers.published import At
 
@@ -22,35 +22,35 @@ def _found(row: str, numbers: tuple[float, ...]) -> tuple[tuple[At, float], ...]
 
 
 FINDING = (
-     Claim(
+     PaperClaim(
     claim="Without noise all corrupted clients are found and nobody else, on MNIST and CIFAR-10.",
     where="Section 4.2, Table 1", checks=( Printed(( *_found("MNIST, no noise",
     printed.DETECTED["mnist", "clear"]), *_found("CIFAR-10, no noise", printed.DETECTED["cifar10",
-    "clear"]), )), ), ), Claim(
+    "clear"]), )), ), ), PaperClaim(
     claim="Randomised votes alone change nothing: summed over many testers they tell the truth.",
     where="Section 3.3", checks=( Printed(tuple((At("detection", f"{name}, votes at 0.5",
     "accuracy"), 1.0) for name in _SETS)), AsPredicted(tuple(At("decisions",
-    f"{name}, votes at 0.5", "standard errors apart, mean") for name in _SETS)), ), ), Claim(
+    f"{name}, votes at 0.5", "standard errors apart, mean") for name in _SETS)), ), ), PaperClaim(
     claim="On MNIST all corrupted clients are found at eps = 1 (0.5 per vote) for rows and votes.",
     where="Sections 4.2 and 4.3, Table 1", checks=(Printed(_found(f"MNIST, {_ROW_NOISE}",
     printed.DETECTED["mnist", "noised"])),),
     correction="with noise that hides one row of a contributor, and a threshold between two groups of scores in place of zero",
-    refuted="even with noise that hides one row only", ), Claim(
+    refuted="even with noise that hides one row only", ), PaperClaim(
     claim="On CIFAR-10 accuracy is .86, precision .86 and recall .63 at eps = 1 (0.5 per vote) for rows and votes.",
     where="Sections 4.2 and 4.3, Table 1", checks=tuple( AtLeast(at, number) for at, number in
     _found(f"CIFAR-10, {_ROW_NOISE}", printed.DETECTED["cifar10", "noised"]) ),
     correction="or better, with noise that hides one row of a contributor, and a threshold between two groups of scores",
-    ), Claim(
+    ), PaperClaim(
     claim="Noise that hides all rows of a contributor, as in the work cited for it, leaves corrupted clients to be found.",
     where="Sections 3.2 and 4.3, Table 1", checks=tuple( AtLeast(at, number) for row, source in
     (("MNIST", "mnist"), ("CIFAR-10", "cifar10")) for at, number in
     _found(f"{row}, {_ALL_ROWS_NOISE}", printed.DETECTED[source, "noised"])[:2] ),
     refuted="a step cut to the length that such noise hides is lost in it; clip and variance are not printed",
-    ), Claim( claim="Corrupted data are found in a variety of applications.", where="Abstract",
+    ), PaperClaim( claim="Corrupted data are found in a variety of applications.", where="Abstract",
     checks=tuple( AtLeast(At("skew", f"alpha {alpha}, self_tuned, votes in the clear", "precision"),
     _LEAST_PRECISION) for alpha in ("0.1", "0.5") ),
     refuted="where clients' labels differ, honest but one-sided clients are voted down as well", ),
-    Claim( claim="Malicious clients are filtered out, as many as in the experiments (30 %).",
+    PaperClaim( claim="Malicious clients are filtered out, as many as in the experiments (30 %).",
     where="Abstract; Sections 1 and 4", checks=(AtLeast(At("collusion", "votes at 0.5",
     "flip point"), _CORRUPTED),),
     refuted="clients who vote for each other do not randomise, and outvote the honest from a fifth of all clients on",
@@ -59,12 +59,12 @@ FINDING = (
 """About who is found."""
 
 WORTH = (
-    Claim(
+    PaperClaim(
         claim="Randomly labelled data harm the model significantly.",
         where="Sections 2 and 5; no figure is printed",
         checks=(AtLeast(At("recovered", "no filter", "loss, random labels"), 0.0),),
     ),
-    Claim(
+    PaperClaim(
         claim="Filtering makes good what bad data cost, also with randomised votes.",
         where="Section 5; no figure is printed",
         checks=tuple(
@@ -79,7 +79,7 @@ WORTH = (
             " frozen features"
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="The vote has the sign of the exact influence.",
         where="Section 3.2",
         checks=(
@@ -93,12 +93,12 @@ WORTH = (
             " help a little"
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="Votes are far cheaper than exact influence.",
         where="Section 3.2",
         checks=(AtLeast(At("influence", "votes", "time of exact influence, votes = 1"), 1.0),),
     ),
-    Claim(
+    PaperClaim(
         claim=(
             "It is the first practical way to score and filter data in federated learning under"
             " differential privacy."
@@ -110,7 +110,7 @@ WORTH = (
 """About what filtering is worth and costs."""
 
 PRIVACY = (
-    Claim(
+    PaperClaim(
         claim="A vote that is kept with chance .62 costs its tester at most 1.",
         where="Section 3.3, Equation 4",
         checks=(
@@ -122,13 +122,13 @@ PRIVACY = (
             " one bit"
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="That 1 is a tester's worst-case guarantee for all its votes.",
         where="Abstract; Sections 3.3 and 4.3",
         checks=(AtMost(At("promise", "tester", "epsilon per round"), 1.0),),
         refuted="it votes on 99 contributors with the same rows, every round",
     ),
-    Claim(
+    PaperClaim(
         claim="The privacy of every agent's training data is fully kept, at the same epsilon.",
         where="Sections 3.2, 4.3 and 5",
         checks=(

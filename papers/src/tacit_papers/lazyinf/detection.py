@@ -5,14 +5,14 @@ from __future__ import annotations
 from tacit.reproduction import Scale
 from tacit_papers.lazyinf import printed
 from tacit_papers.lazyinf.settings import SIZES, VOTE, Source, Tree, plan, train_trial, votes
-from tacit_papers.published import Cell, Table, Trial
+from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
 _SOURCES: dict[Source, str] = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
 _METRICS = ("accuracy", "precision", "recall")
 """The least accuracy, precision and recall."""
 
 
-def detection(scale: Scale) -> Table:
+def detection(scale: Scale) -> PaperTable:
     """The paper's table: accuracy, precision and recall of the filter after one round."""
     arms: tuple[tuple[str, Tree, str | None], ...] = (
         ("no noise", votes(), "clear"),
@@ -24,7 +24,7 @@ def detection(scale: Scale) -> Table:
         ),
         ("votes at 0.5, client noise", votes("client", vote_epsilon=VOTE), "noised"),
     )
-    cells: list[Cell] = []
+    cells: list[PaperCell] = []
     for source, title in _SOURCES.items():
         for arm, filter_table, beside in arms:
             trial = train_trial(plan(scale, source, filter=filter_table), SIZES[scale].seeds)
@@ -38,7 +38,7 @@ def detection(scale: Scale) -> Table:
         " tester and round. With record noise the threshold is self-tuned, else zero. Precision is"
         " 1 where nobody is rejected."
     )
-    return Table(
+    return PaperTable(
         name="detection",
         title="Corrupted clients found in one round",
         cells=tuple(cells),
@@ -46,34 +46,38 @@ def detection(scale: Scale) -> Table:
     )
 
 
-def _found(row: str, trial: Trial, paper: tuple[float | None, ...]) -> list[Cell]:
+def _found(row: str, trial: PaperTrial, paper: tuple[float | None, ...]) -> list[PaperCell]:
     return [
-        Cell(row=row, column=name, paper=printed_one, trial=trial, metric=f"filter_{name}")
+        PaperCell(row=row, column=name, paper=printed_one, trial=trial, metric=f"filter_{name}")
         for name, printed_one in zip(_METRICS, paper, strict=True)
     ]
 
 
-def decisions(scale: Scale) -> Table:
+def decisions(scale: Scale) -> PaperTable:
     """How often randomised votes reverse a decision, beside the binomial prediction from exact
     votes.
     """
-    cells = list[Cell]()
+    cells = list[PaperCell]()
     for source, title in _SOURCES.items():
         for epsilon in printed.FLIPPED:
             settings = {
                 "plan": plan(scale, source, filter=votes(max_rejected=1.0)),
                 "epsilon": epsilon,
             }
-            trial = Trial(kind="lazyinf_decisions", settings=settings, seeds=SIZES[scale].seeds)
+            trial = PaperTrial(
+                kind="lazyinf_decisions", settings=settings, seeds=SIZES[scale].seeds
+            )
             row = f"{title}, votes at {epsilon:g}"
             for column, metric in (
                 ("testers who agree", "agreement"),
                 ("turned, predicted", "predicted"),
                 ("turned, seen", "seen"),
             ):
-                cells.append(Cell(row=row, column=column, paper=None, trial=trial, metric=metric))
+                cells.append(
+                    PaperCell(row=row, column=column, paper=None, trial=trial, metric=metric)
+                )
             cells.append(
-                Cell(
+                PaperCell(
                     row=row,
                     column="standard errors apart, mean",
                     paper=None,
@@ -86,7 +90,7 @@ def decisions(scale: Scale) -> Table:
         " testers found a contributor helpful follows, by two binomials, the chance that noise"
         " turns its decision round; the runs say how often it did."
     )
-    return Table(
+    return PaperTable(
         name="decisions",
         title="Decisions that noise on votes turns round",
         cells=tuple(cells),
@@ -94,11 +98,11 @@ def decisions(scale: Scale) -> Table:
     )
 
 
-def budget(scale: Scale) -> Table:
+def budget(scale: Scale) -> PaperTable:
     """Detection by five testers per contributor over rounds, at a bounded total per tester and
     round.
     """
-    size, cells = SIZES[scale], list[Cell]()
+    size, cells = SIZES[scale], list[PaperCell]()
     shown = sorted({1, 2, min(5, size.budget_rounds), size.budget_rounds})
     for source, title in _SOURCES.items():
         for total in (8.0, 4.0, 1.0):
@@ -108,7 +112,7 @@ def budget(scale: Scale) -> Table:
             for round_no in shown:
                 for name in ("precision", "recall"):
                     cells.append(
-                         Cell( row=f"{title}, {total:g} per tester and round",
+                         PaperCell( row=f"{title}, {total:g} per tester and round",
                         column=f"{name}, round {round_no}", paper=None, trial=trial,
                         metric=f"filter_{name}", round_no=round_no, )
                     )  # fmt: skip
@@ -117,7 +121,7 @@ def budget(scale: Scale) -> Table:
         " former rounds count fully. The budget is per round: ten rounds cost a tester ten times as"
         " much."
     )
-    return Table(
+    return PaperTable(
         name="budget",
         title="With a bounded budget: what is found by round",
         cells=tuple(cells),
@@ -125,9 +129,9 @@ def budget(scale: Scale) -> Table:
     )
 
 
-def collusion(scale: Scale) -> Table:
+def collusion(scale: Scale) -> PaperTable:
     """The share of colluding testers at which half of all honest contributors are rejected."""
-    size, cells = SIZES[scale], list[Cell]()
+    size, cells = SIZES[scale], list[PaperCell]()
     for epsilon, flip in printed.FLIPPED.items():
         spread = range(-(size.collusion // 2), size.collusion // 2 + 1)
         shares = [round(flip + 0.025 * step, 2) for step in spread]
@@ -135,17 +139,17 @@ def collusion(scale: Scale) -> Table:
             "plan": plan(scale, "mnist", filter=votes(vote_epsilon=epsilon, max_rejected=1.0)),
             "shares": shares,
         }
-        trial = Trial(kind="lazyinf_collusion", settings=settings, seeds=size.seeds[:3])
+        trial = PaperTrial(kind="lazyinf_collusion", settings=settings, seeds=size.seeds[:3])
         row = f"votes at {epsilon:g}"
         cells.append(
-            Cell(
+            PaperCell(
                 row=row, column="flip point", paper=flip, trial=trial, metric="flip",
             )
         )  # fmt: skip
         for number, column in ((0, "least"), (-1, "greatest")):
             name = f"honest rejected at the {column} share tried"
             cells.append(
-                Cell(
+                PaperCell(
                     row=row,
                     column=name,
                     paper=None,
@@ -157,7 +161,7 @@ def collusion(scale: Scale) -> Table:
         "Colluders vote for each other and against everybody else and do not randomise; the printed"
         " number is (2r - 1) / (2r), which follows from the mechanism and is not in the paper."
     )
-    return Table(
+    return PaperTable(
         name="collusion",
         title="Colluding testers: where honest clients are outvoted",
         cells=tuple(cells),
@@ -165,11 +169,11 @@ def collusion(scale: Scale) -> Table:
     )
 
 
-def skew(scale: Scale) -> Table:
+def skew(scale: Scale) -> PaperTable:
     """Detection where clients' label distributions differ, so that a good update does not help
     everybody.
     """
-    cells: list[Cell] = []
+    cells: list[PaperCell] = []
     noises: dict[str, Tree] = {"in the clear": {}, "at 0.5": {"vote_epsilon": VOTE}}
     for alpha in (0.1, 0.5, 1.0):
         for rule in ("zero", "self_tuned"):
@@ -182,4 +186,6 @@ def skew(scale: Scale) -> Table:
         "CIFAR-10, one round, clients with label mixes drawn from Dirichlet(alpha), testers and"
         " contributors alike."
     )
-    return Table(name="skew", title="Testers whose labels differ", cells=tuple(cells), note=note)
+    return PaperTable(
+        name="skew", title="Testers whose labels differ", cells=tuple(cells), note=note
+    )

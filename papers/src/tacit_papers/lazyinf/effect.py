@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from tacit.reproduction import Scale
 from tacit_papers.lazyinf.settings import SIZES, VOTE, Tree, plan, train_trial, votes
-from tacit_papers.published import Cell, Table, Trial
+from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
 _ATTACKS: dict[str, Tree] = {
     "sign flip": {"kind": "sign_flip"},
@@ -46,9 +46,9 @@ def peers(share: float) -> dict[str, Tree]:
     }
 
 
-def model(scale: Scale) -> Table:
+def model(scale: Scale) -> PaperTable:
     """Accuracy after the last round, by kind of label corruption and number of corrupted clients."""
-    cells: list[Cell] = []
+    cells: list[PaperCell] = []
     for share in SIZES[scale].shares:
         for kind in _KINDS if share else _KINDS[:1]:
             column = f"{share:.0%} {kind.replace('_', ' ')}" if share else "nobody corrupted"
@@ -64,7 +64,7 @@ def model(scale: Scale) -> Table:
             }
             for row, trial in arms.items():
                 cells.append(
-                    Cell(row=row, column=column, paper=None, trial=trial, metric="accuracy")
+                    PaperCell(row=row, column=column, paper=None, trial=trial, metric="accuracy")
                 )
     note = (
         "CIFAR-10 as frozen features, linear head; ten local epochs, so that bad labels are learnt."
@@ -73,10 +73,10 @@ def model(scale: Scale) -> Table:
         " rows; rules that take a share of bad clients are told the true one, at most .45."
     )
     title = f"Accuracy after {SIZES[scale].rounds} rounds"
-    return Table(name="model", title=title, cells=tuple(cells), note=note)
+    return PaperTable(name="model", title=title, cells=tuple(cells), note=note)
 
 
-def recovered(scale: Scale) -> Table:
+def recovered(scale: Scale) -> PaperTable:
     """The share of the loss between clean and unfiltered training that a defence recovers with 40 %
     corrupted clients.
     """
@@ -89,7 +89,7 @@ def recovered(scale: Scale) -> Table:
         }
         words, first = kind.replace("_", " "), next(iter(rows.values()))
         cells.append(
-            Cell(
+            PaperCell(
                 row="no filter",
                 column=f"loss, {words}",
                 paper=None,
@@ -100,12 +100,12 @@ def recovered(scale: Scale) -> Table:
         )
         for row, trial in {**rows, **rivals}.items():
             cells.append(
-                 Cell( row=row, column=f"share made good, {words}", paper=None, trial=trial,
+                 PaperCell( row=row, column=f"share made good, {words}", paper=None, trial=trial,
                 minus=none, of=clean, metric="accuracy", )
             )  # fmt: skip
         for row, trial in rivals.items():
             cells.append(
-                Cell(
+                PaperCell(
                     row=row,
                     column=f"filter better by, {words}",
                     paper=None,
@@ -118,7 +118,7 @@ def recovered(scale: Scale) -> Table:
         "As the table before, at 40 %. The filter is the one with votes in the clear; fltrust and"
         " zeno have clean rows, the other rules have none."
     )
-    return Table(
+    return PaperTable(
         name="recovered",
         title="What a defence makes good with 40 % corrupted clients",
         cells=tuple(cells),
@@ -126,9 +126,9 @@ def recovered(scale: Scale) -> Table:
     )
 
 
-def attacks(scale: Scale) -> Table:
+def attacks(scale: Scale) -> PaperTable:
     """Accuracy under attacks of the literature, and success rate of a backdoor."""
-    size, cells = SIZES[scale], list[Cell]()
+    size, cells = SIZES[scale], list[PaperCell]()
     for name, attack in _ATTACKS.items():
         corrupt = {"clients": 0.3, **attack}
         if "middle" in name:
@@ -137,10 +137,12 @@ def attacks(scale: Scale) -> Table:
         arms |= {row: _attacked(scale, corrupt, filter=table) for row, table in _FILTERS.items()}
         arms |= {row: _attacked(scale, corrupt, server=table) for row, table in peers(0.3).items()}
         for row, trial in arms.items():
-            cells.append(Cell(row=row, column=name, paper=None, trial=trial, metric="accuracy"))
+            cells.append(
+                PaperCell(row=row, column=name, paper=None, trial=trial, metric="accuracy")
+            )
             if name == "backdoor":
                 cells.append(
-                    Cell(
+                    PaperCell(
                         row=row,
                         column="backdoor works",
                         paper=None,
@@ -152,17 +154,17 @@ def attacks(scale: Scale) -> Table:
         "CIFAR-10, 30 % attackers; all but the backdoor's last column are accuracies on clean test"
         " rows."
     )
-    return Table(
+    return PaperTable(
         name="attacks", title=f"Attacks, after {size.rounds} rounds", cells=tuple(cells), note=note
     )
 
 
-def _run(scale: Scale, kind: str, share: float, **tables: Tree) -> Trial:
+def _run(scale: Scale, kind: str, share: float, **tables: Tree) -> PaperTrial:
     corrupt = {"kind": kind, "clients": share, "labels": _LABELS[kind]} if share else {}
     return train_trial(_long(scale, corrupt, **tables), SIZES[scale].model_seeds)
 
 
-def _attacked(scale: Scale, corrupt: Tree, **tables: Tree) -> Trial:
+def _attacked(scale: Scale, corrupt: Tree, **tables: Tree) -> PaperTrial:
     return train_trial(_long(scale, corrupt, **tables), SIZES[scale].attack_seeds)
 
 
@@ -183,6 +185,6 @@ def _long(scale: Scale, corrupt: Tree, **tables: Tree) -> Tree:
     )
 
 
-def _oracle(scale: Scale, share: float) -> Trial:
+def _oracle(scale: Scale, share: float) -> PaperTrial:
     """The trial of a perfect filter: only the honest clients, each with as many rows."""
     return _run(scale, _KINDS[0], 0.0, data={"clients": round((1 - share) * SIZES[scale].clients)})

@@ -19,8 +19,8 @@ from tacit.randomness import Draws
 from tacit.reproduction import Scale
 from tacit_papers.lazyinf.settings import SIZES, VOTE, plan, votes
 from tacit_papers.lazyinf.valuation import (
-    Case,
     LabelledRows,
+    ValuationProblem,
     Worth,
     fit,
     leave_one_out,
@@ -28,7 +28,7 @@ from tacit_papers.lazyinf.valuation import (
     score_by_votes,
 )
 from tacit_papers.lazyinf.valuation import influence as influence_of
-from tacit_papers.published import Cell, Figures, Table, Trial
+from tacit_papers.published import Figures, PaperCell, PaperTable, PaperTrial
 
 Tree = dict[str, Any]
 
@@ -86,7 +86,7 @@ def valued(clients: int, wrong: int, seed: int) -> Figures:
     train = tuple(
         _drawn(random, 100, turned=0.45 if client < wrong else 0.0) for client in range(clients)
     )
-    case = Case(train=train, tests=tuple(_drawn(random, 50) for _ in range(clients)))
+    case = ValuationProblem(train=train, tests=tuple(_drawn(random, 50) for _ in range(clients)))
     first, draws = fit(_drawn(random, 15), 1.0), Draws.seeded(seed)
     exact, seconds = _time_call(lambda: leave_one_out(case))
     _, first_order = _time_call(lambda: influence_of(case))
@@ -113,23 +113,23 @@ def _drawn(random: np.random.Generator, count: int, turned: float = 0.0) -> Labe
     return LabelledRows(inputs, np.where(random.random(count) < turned, 1 - labels, labels))
 
 
-def promise(scale: Scale) -> Table:
+def promise(scale: Scale) -> PaperTable:
     """The cost of the setting that the paper calls eps = 1, by vote and by round."""
     tree = plan(scale, "mnist", filter=votes("client", vote_epsilon=VOTE))
-    counted = Trial(
+    counted = PaperTrial(
         kind="lazyinf_losses", settings={"plan": tree, "parameters": _PARAMETERS}, seeds=()
     )
-    formula = Trial(
+    formula = PaperTrial(
         kind="lazyinf_equation_4", settings={"kept": 1 / (1 + math.exp(-VOTE))}, seeds=()
     )
     cells = (
-         Cell(row="tester", column="epsilon by Eq. 4", paper=1.0, trial=formula, metric="stated",
-        digits=0), Cell(row="tester", column="epsilon per vote", paper=1.0, trial=counted,
-        metric="vote", digits=0), Cell(row="tester", column="epsilon per round", paper=1.0,
-        trial=counted, metric="run", digits=0), Cell(row="tester",
+         PaperCell(row="tester", column="epsilon by Eq. 4", paper=1.0, trial=formula, metric="stated",
+        digits=0), PaperCell(row="tester", column="epsilon per vote", paper=1.0, trial=counted,
+        metric="vote", digits=0), PaperCell(row="tester", column="epsilon per round", paper=1.0,
+        trial=counted, metric="run", digits=0), PaperCell(row="tester",
         column="epsilon per round at delta 1e-5", paper=1.0, trial=counted, metric="run_at",
-        digits=0), Cell( row="contributor", column="epsilon per round at delta 1e-5", paper=1.0,
-        trial=counted, metric="head", digits=0, ), Cell(row="contributor",
+        digits=0), PaperCell( row="contributor", column="epsilon per round at delta 1e-5", paper=1.0,
+        trial=counted, metric="head", digits=0, ), PaperCell(row="contributor",
         column="messages without a bound", paper=0.0, trial=counted, metric="unbounded", digits=0),
     )  # fmt: skip
     note = (
@@ -138,7 +138,7 @@ def promise(scale: Scale) -> Table:
         " times on the same rows. The contributor's bound is of the last layer that is voted on;"
         " the update that is averaged has none."
     )
-    return Table(
+    return PaperTable(
         name="promise",
         title="What votes are said to cost, and what they cost",
         cells=cells,
@@ -146,9 +146,9 @@ def promise(scale: Scale) -> Table:
     )
 
 
-def influence(scale: Scale) -> Table:
+def influence(scale: Scale) -> PaperTable:
     """Votes compared with exact influence."""
-    trial = Trial(
+    trial = PaperTrial(
         kind="lazyinf_valued", settings={"clients": 20, "wrong": 6}, seeds=SIZES[scale].seeds
     )
     columns = {
@@ -161,7 +161,7 @@ def influence(scale: Scale) -> Table:
         "time of first-order influence, votes = 1": "influence_slower",
     }
     cells = [
-        Cell(row="votes", column=name, paper=None, trial=trial, metric=metric)
+        PaperCell(row="votes", column=name, paper=None, trial=trial, metric=metric)
         for name, metric in columns.items()
     ]
     note = (
@@ -171,6 +171,6 @@ def influence(scale: Scale) -> Table:
         " inverts the Hessian, which is cheap for six parameters and needs all rows in one place."
         " Processor's time."
     )
-    return Table(
+    return PaperTable(
         name="influence", title="Votes beside exact influence", cells=tuple(cells), note=note
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tacit.reproduction import Scale
-from tacit_papers.published import PLAN, Trial
+from tacit_papers.published import PLAN, PaperTrial
 
 Tree = dict[str, Any]
 Source = Literal["mnist", "cifar10"]
@@ -25,7 +25,7 @@ VOTE = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Size:
+class LazyinfSize:
     """The size of runs at a scale."""
 
     clients: int = 100
@@ -41,11 +41,11 @@ class Size:
     attack_seeds: tuple[int, ...]
 
 
-SIZES: dict[Scale, Size] = {
-     "smoke": Size( clients=12, public=120, wide=32, frozen=False, rounds=2, budget_rounds=2,
+SIZES: dict[Scale, LazyinfSize] = {
+     "smoke": LazyinfSize( clients=12, public=120, wide=32, frozen=False, rounds=2, budget_rounds=2,
     shares=(0.0, 0.4), collusion=1, seeds=(1,), model_seeds=(1,), attack_seeds=(1,), ), "quick":
-    Size(rounds=10, shares=(0.0, 0.4), collusion=5, seeds=(1, 2, 3), model_seeds=(1, 2, 3),
-    attack_seeds=(1,)), "full": Size( rounds=20, shares=(0.0, 0.1, 0.2, 0.4, 0.6), collusion=9,
+    LazyinfSize(rounds=10, shares=(0.0, 0.4), collusion=5, seeds=(1, 2, 3), model_seeds=(1, 2, 3),
+    attack_seeds=(1,)), "full": LazyinfSize( rounds=20, shares=(0.0, 0.1, 0.2, 0.4, 0.6), collusion=9,
     seeds=tuple(range(1, 11)), model_seeds=(1, 2, 3), attack_seeds=(1, 2, 3), ),
 }  # fmt: skip
 
@@ -110,6 +110,6 @@ def votes(noise: Literal["nothing", "client", "record"] = "nothing", **settings:
     return tree
 
 
-def train_trial(tree: Tree, seeds: tuple[int, ...]) -> Trial:
+def train_trial(tree: Tree, seeds: tuple[int, ...]) -> PaperTrial:
     """A plan's trial over seeds."""
-    return Trial(kind=PLAN, settings=tree, seeds=seeds)
+    return PaperTrial(kind=PLAN, settings=tree, seeds=seeds)

@@ -41,7 +41,7 @@ class LabelledRows(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class ValuationProblem:
     """A small problem: each client's training rows, its rows for testing others, and the ridge
     penalty.
 
@@ -126,7 +126,7 @@ def pool_rows(parts: Sequence[LabelledRows], width: int) -> LabelledRows:
     )
 
 
-def leave_one_out(case: Case) -> Worth:
+def leave_one_out(case: ValuationProblem) -> Worth:
     """The increase of the loss when a model is trained without each client."""
     whole = _loss_of(case, range(case.clients))
     without = [
@@ -136,7 +136,7 @@ def leave_one_out(case: Case) -> Worth:
     return Worth(np.array(without) - whole, case.clients + 1)
 
 
-def influence(case: Case) -> Worth:
+def influence(case: ValuationProblem) -> Worth:
     """First-order approximation of leave-one-out from one model: test gradient, inverse Hessian,
     the client's summed gradient.
     """
@@ -150,7 +150,7 @@ def influence(case: Case) -> Worth:
 
 
 def shapley(
-    case: Case, random: np.random.Generator, orders: int = 50, tolerance: float = 1e-3
+    case: ValuationProblem, random: np.random.Generator, orders: int = 50, tolerance: float = 1e-3
 ) -> Worth:
     """Each client's mean gain over random orders of arrival.
 
@@ -174,7 +174,11 @@ def shapley(
 
 
 def score_by_votes(
-    case: Case, first: Numbers, draws: Draws, lr: float = 0.1, epsilon: float | None = None
+    case: ValuationProblem,
+    first: Numbers,
+    draws: Draws,
+    lr: float = 0.1,
+    epsilon: float | None = None,
 ) -> Worth:
     """Score each client by one step from the model `first` and every other client's vote on it."""
     head = first[:, None].astype(np.float32)
@@ -212,7 +216,7 @@ def rank_correlation(ours: Numbers, theirs: Numbers) -> float:
 
 
 def compare_values(
-    case: Case, first: Numbers, draws: Draws, epsilon: float | None = None
+    case: ValuationProblem, first: Numbers, draws: Draws, epsilon: float | None = None
 ) -> tuple[Compared, ...]:
     """All four methods on one problem, leave-one-out first; `epsilon` is per vote. Seconds are for
     ratios only.
@@ -246,11 +250,11 @@ def _as_head_rows(rows: LabelledRows) -> tuple[training.Matrix, NDArray[np.int32
     return rows.inputs.astype(np.float32), rows.labels.astype(np.int32)
 
 
-def _width(case: Case) -> int:
+def _width(case: ValuationProblem) -> int:
     return int(case.train[0].inputs.shape[1])
 
 
-def _loss_of(case: Case, clients: Sequence[int]) -> float:
+def _loss_of(case: ValuationProblem, clients: Sequence[int]) -> float:
     width = _width(case)
     return loss(
         pool_rows(case.tests, width),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacit_papers.checks import Above, AtLeast, AtMost, Best, Printed, Rises
-from tacit_papers.claims import Claim
+from tacit_papers.claims import PaperClaim
 from tacit_papers.partfed.measured import AVERAGING, ONE_PLACE
 from tacit_papers.partfed.ours import PAPERS_RULE, RAW, SENSITIVITY, SPECIFICITY, growing_row
 from tacit_papers.partfed.settings import CENTRAL, FEDAVG
@@ -40,7 +40,7 @@ _SIDES = "2: labels on different sides"
 _BETWEEN = ("k=500", "k=400", "k=300", "k=200", "k=100")
 
 _ACCURACY = (
-    Claim(
+    PaperClaim(
         claim=(
             "After 100 epochs accuracy is about .80 with federated averaging and about .83 with all"
             " rows in one place"
@@ -51,7 +51,7 @@ _ACCURACY = (
         ),
         correction=_DECILES,
     ),
-    Claim(
+    PaperClaim(
         claim="Sharing rows gains up to 3.75 % of the accuracy of federated averaging",
         where="Section 6",
         checks=(
@@ -63,17 +63,17 @@ _ACCURACY = (
             " Figure 3)"
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="The smaller k, the higher the accuracy, from averaging to one place",
         where="Section 5.4, Figure 5",
         checks=(Rises(_by_k(100, *_FALLING_K)), Best(_by_k(100, CENTRAL)[0], _by_k(100, *K))),
     ),
-    Claim(
+    PaperClaim(
         claim="The smaller k, the fewer epochs are needed",
         where="Section 5.4, Figure 5",
         checks=(Rises(_by_k(10, *_FALLING_K)), Best(_by_k(10, CENTRAL)[0], _by_k(10, *K))),
     ),
-    Claim(
+    PaperClaim(
         claim="Averaging gains .02 more from epoch 100 to 400, and nothing after",
         where="Section 5.3, Figure 3",
         checks=(
@@ -89,12 +89,12 @@ _ACCURACY = (
         correction="read as E1, the encoding used afterwards; the text says it of E2",
         refuted="read as E1, the encoding used afterwards; the text says it of E2",
     ),
-    Claim(
+    PaperClaim(
         claim="Accuracy on test rows is as on train rows",
         where="Section 5.3, Figure 3",
         checks=(AtMost(At("fig3", "E1", TRAIN_LESS_TEST), HALF_OF_THE_LAST_DIGIT),),
     ),
-    Claim(
+    PaperClaim(
         claim="One-hot columns (E2) give lower accuracy than integer codes (E1)",
         where="Section 5.3, Figure 3",
         checks=(Above(At("fig3", "E1", "epoch 100"), At("fig3", "E2", "epoch 100")),),
@@ -103,7 +103,7 @@ _ACCURACY = (
             " alike (table e1-e2)"
         ),
     ),
-    Claim(
+    PaperClaim(
         claim=(
             "Accuracy suffices to compare the approaches: sensitivity and specificity are not"
             " needed"
@@ -117,28 +117,28 @@ _ACCURACY = (
     ),
 )
 _BY_LABEL = (
-    Claim(
+    PaperClaim(
         claim="Sharing by l improves accuracy for l up to 200",
         where="Section 5.4, Figure 7",
         checks=tuple(Above(_by_l(l), _by_l(FEDAVG)) for l in (100, 200)),  # noqa: E741
         refuted="the gain ends earlier",
     ),
-    Claim(
+    PaperClaim(
         claim="At l = 300 accuracy is below federated averaging",
         where="Section 5.4, Figure 6",
         checks=(Above(_by_l(FEDAVG), _by_l(300)),),
     ),
-    Claim(
+    PaperClaim(
         claim="At l = 200 accuracy falls after about epoch 20",
         where="Section 5.4, Figure 6",
         checks=(Above(_by_l(200, 20), _by_l(200, 100)),),
     ),
-    Claim(
+    PaperClaim(
         claim="At l = 100 accuracy falls after about epoch 20",
         where="Section 5.4, Figure 6",
         checks=(Above(_by_l(100, 20), _by_l(100, 100)),),
     ),
-    Claim(
+    PaperClaim(
         claim="Labels on different sides cost most at about l = 200, where half of the rows leave",
         where="Section 5.4, Figure 8",
         checks=(
@@ -152,12 +152,12 @@ _BY_LABEL = (
     ),
 )
 _COST = (
-    Claim(
+    PaperClaim(
         claim="The smaller k, the less a client computes",
         where="Sections 5.4 and 6, Figure 4, Table 1",
         checks=(Rises(_times("1", "client", *reversed(_BETWEEN))),),
     ),
-    Claim(
+    PaperClaim(
         claim="With equal computers the total time falls from one place to federated averaging",
         where="Section 5.4, Table 1",
         checks=(
@@ -165,13 +165,13 @@ _COST = (
             AtMost(At("1", _BETWEEN[-1], TOTAL), 1.0),
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="With a server ten times as fast, training in one place is fastest",
         where="Section 5.4, Table 2",
         checks=tuple(AtLeast(At("2", row, TOTAL), 1.0) for row in (AVERAGING, *_BETWEEN)),
         refuted="where training takes little time, sending the rows takes the larger part",
     ),
-    Claim(
+    PaperClaim(
         claim="The time to send rows is negligible: at most 5.9 % of the total",
         where="Section 5.4, Tables 1 and 2",
         checks=(
@@ -185,7 +185,7 @@ _COST = (
     ),
 )
 _PRIVACY = (
-    Claim(
+    PaperClaim(
         claim="Everything is shared at k = 1, nothing from k = 554 and l = 402 on",
         where="Section 5.4, Figure 4",
         checks=(
@@ -206,7 +206,7 @@ _PRIVACY = (
             " test rows were counted too"
         ),
     ),
-    Claim(
+    PaperClaim(
         claim=(
             "A row that shares age, race and sex with k others can be sent without violating"
             " privacy"
@@ -215,7 +215,7 @@ _PRIVACY = (
         checks=(AtMost(At("rules", RAW, "unique"), 0.0),),
         refuted="the whole row is sent, and its other columns point at people",
     ),
-    Claim(
+    PaperClaim(
         claim=(
             "If k people look alike, something about one of them can be disclosed (a name, a city"
             " and a diagnosis)"
@@ -224,7 +224,7 @@ _PRIVACY = (
         checks=(AtMost(At("fig4", "k=100", "with one label"), 0.0),),
         refuted="a class with one label gives the label of all in it away",
     ),
-    Claim(
+    PaperClaim(
         claim=(
             "The second rule is l-diversity: each class has l well-represented values of the label"
         ),
@@ -235,7 +235,7 @@ _PRIVACY = (
             " compares with k"
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="Clients can decide again as they go on, within the same privacy",
         where="Section 1, steps 2 to 4",
         checks=(
@@ -244,7 +244,7 @@ _PRIVACY = (
         ),
         refuted="who kept the release before subtracts it",
     ),
-    Claim(
+    PaperClaim(
         claim="The rules also work for images, by a measure of similarity",
         where="Section 4.2",
         untestable=(
@@ -252,7 +252,7 @@ _PRIVACY = (
             " tacit.data.k_anonymity.similarity_key is one to try"
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="With balanced classes sharing by l does as well as sharing by k",
         where="Section 6",
         untestable="the paper shows no balanced data, and Adult's labels are one to three",

@@ -17,7 +17,7 @@ from tacit_papers.partfed.settings import (
     train_trial,
 )
 from tacit_papers.partfed.tables import K, k_row, l_plan, l_row
-from tacit_papers.published import Cell, Table, Trial
+from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
 RAW = "k_anonymity, k=100, columns as in the census"
 GROWING_K = 100
@@ -25,7 +25,7 @@ PAPERS_RULE, WAITING = "the paper's rule", "newcomers wait for k of their own"
 SENSITIVITY, SPECIFICITY = "sensitivity", "specificity"
 
 
-def rules(scale: Scale) -> Table:
+def rules(scale: Scale) -> PaperTable:
     """What each rule shares, what that reveals about people, and the accuracy it achieves."""
     coarse = {
          "age": "ranges 10", "education-num": "ranges 4", "native-country": "suppress",
@@ -55,23 +55,25 @@ def rules(scale: Scale) -> Table:
         }
         count = count_trial("sharing", plan=whole)
         cells += [
-            Cell(row=row, column=column, paper=None, trial=count, metric=metric)
+            PaperCell(row=row, column=column, paper=None, trial=count, metric=metric)
             for column, metric in columns
         ]
         trial = train_trial(tree, SIZES[scale].seeds)
         cells.append(
-            Cell(row=row, column="accuracy at the end", paper=None, trial=trial, metric="accuracy")
+            PaperCell(
+                row=row, column="accuracy at the end", paper=None, trial=trial, metric="accuracy"
+            )
         )
     note = (
         "Not in the paper. Whole row: ages in tens, education in fours, without country, occupation"
         " and work class; every shared row then equals at least 99 others in all that is left."
     )
-    return Table(
+    return PaperTable(
         name="rules", title="The paper's rules beside sound ones", cells=tuple(cells), note=note
     )
 
 
-def errors(scale: Scale) -> Table:
+def errors(scale: Scale) -> PaperTable:
     """Both kinds of error beside accuracy, which the paper names and does not report."""
     rows = {k_row(k): plan(scale, "k_anonymity", k) for k in K} | {
         l_row(least): l_plan(scale, least) for least in (100, 200, 300)
@@ -83,7 +85,7 @@ def errors(scale: Scale) -> Table:
         ("AUC", "auc"),
     )
     cells = [
-        Cell(
+        PaperCell(
             row=row,
             column=column,
             paper=None,
@@ -98,7 +100,7 @@ def errors(scale: Scale) -> Table:
         " Sensitivity: the share found of those who earn more than 50K, a quarter of all;"
         " specificity: the share found of the others."
     )
-    return Table(
+    return PaperTable(
         name="errors",
         title="Sensitivity and specificity beside accuracy",
         cells=tuple(cells),
@@ -106,7 +108,7 @@ def errors(scale: Scale) -> Table:
     )
 
 
-def growing(scale: Scale) -> Table:
+def growing(scale: Scale) -> PaperTable:
     """What differences between releases reveal as data grow, under the paper's rule and under one
     that withstands it.
     """
@@ -118,10 +120,10 @@ def growing(scale: Scale) -> Table:
     for releases in SIZES[scale].releases:
         for words, again in ((PAPERS_RULE, "whole_class"), (WAITING, "newcomers")):
             settings = {"releases": releases, "k": GROWING_K, "again": again}
-            trial = Trial(kind="partfed_growing", settings=settings, seeds=SIZES[scale].seeds)
+            trial = PaperTrial(kind="partfed_growing", settings=settings, seeds=SIZES[scale].seeds)
             row = growing_row(releases, words)
             cells += [
-                Cell(row=row, column=column, paper=None, trial=trial, metric=metric)
+                PaperCell(row=row, column=column, paper=None, trial=trial, metric=metric)
                 for column, metric in columns
             ]
     note = (
@@ -131,7 +133,7 @@ def growing(scale: Scale) -> Table:
         " sees by subtraction. The second column is a share of the rows shared; the last two are"
         " people: alone in their group, and in a group below k whose label is one."
     )
-    return Table(
+    return PaperTable(
         name="growing",
         title="Sharing again as data grow: what subtraction shows",
         cells=tuple(cells),
@@ -144,20 +146,20 @@ def growing_row(releases: int, words: str) -> str:
     return f"{releases} releases, {words}"
 
 
-def e1_or_e2(scale: Scale) -> Table:
+def e1_or_e2(scale: Scale) -> PaperTable:
     """Possible causes for E2 being worse than E1, on validation rows: one setting changed at a
     time.
     """
-    size, cells = SIZES[scale], list[Cell]()
+    size, cells = SIZES[scale], list[PaperCell]()
     for row, change in _CHANGES.items():
         first, second = (
             train_trial(change(_on_validation(scale, encoding)), size.few_seeds)
             for encoding in ENCODINGS
         )
         cells += [
-            Cell(row=row, column="E1", paper=None, trial=first, metric="accuracy"),
-            Cell(row=row, column="E2", paper=None, trial=second, metric="accuracy"),
-            Cell(
+            PaperCell(row=row, column="E1", paper=None, trial=first, metric="accuracy"),
+            PaperCell(row=row, column="E2", paper=None, trial=second, metric="accuracy"),
+            PaperCell(
                 row=row,
                 column="E2 less E1",
                 paper=None,
@@ -171,7 +173,7 @@ def e1_or_e2(scale: Scale) -> Table:
         " rows) after 100 epochs, or four times as many where it says so. The paper leaves its"
         " learning rate, batches and widths of E2 unsaid."
     )
-    return Table(
+    return PaperTable(
         name="e1-e2",
         title="Why E2 is better here: one setting changed at a time",
         cells=tuple(cells),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.reproduction import Scale
-from tacit_papers.published import PLAN, Trial
+from tacit_papers.published import PLAN, PaperTrial
 
 Tree = dict[str, Any]
 
@@ -33,7 +33,7 @@ FEDAVG, CENTRAL = 555, 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Size:
+class PartfedSize:
     """The size of runs at a scale."""
 
     clients: int = 10
@@ -55,10 +55,10 @@ class Size:
         return self.later[-1] if self.later else self.rounds
 
 
-SIZES: dict[Scale, Size] = {
-     "smoke": Size( clients=3, limit=600, rounds=2, evaluate_every=2, epochs=(2,), seeds=(1,),
-    few_seeds=(1,), measured_rounds=1, releases=(2,), ), "quick": Size(seeds=tuple(range(1, 6)),
-    few_seeds=tuple(range(1, 4)), measured_rounds=10), "full": Size(later=(200, 400, 600),
+SIZES: dict[Scale, PartfedSize] = {
+     "smoke": PartfedSize( clients=3, limit=600, rounds=2, evaluate_every=2, epochs=(2,), seeds=(1,),
+    few_seeds=(1,), measured_rounds=1, releases=(2,), ), "quick": PartfedSize(seeds=tuple(range(1, 6)),
+    few_seeds=tuple(range(1, 4)), measured_rounds=10), "full": PartfedSize(later=(200, 400, 600),
     seeds=tuple(range(1, 11)), few_seeds=tuple(range(1, 6)), measured_rounds=30),
 }  # fmt: skip
 
@@ -84,17 +84,17 @@ def plan(
     }  # fmt: skip
 
 
-def train_trial(tree: Tree, seeds: tuple[int, ...]) -> Trial:
+def train_trial(tree: Tree, seeds: tuple[int, ...]) -> PaperTrial:
     """A plan's trial over seeds."""
-    return Trial(kind=PLAN, settings=tree, seeds=seeds)
+    return PaperTrial(kind=PLAN, settings=tree, seeds=seeds)
 
 
-def count_trial(kind: str, **settings: Any) -> Trial:
+def count_trial(kind: str, **settings: Any) -> PaperTrial:
     """The trial of a count on the whole table, which involves no randomness."""
-    return Trial(kind=f"partfed_{kind}", settings=settings, seeds=())
+    return PaperTrial(kind=f"partfed_{kind}", settings=settings, seeds=())
 
 
-def time_trial(trees: dict[str, Tree], scale: Scale) -> Trial:
+def time_trial(trees: dict[str, Tree], scale: Scale) -> PaperTrial:
     """The trial that measures the times of some plans."""
     settings = {"trees": trees, "measured_rounds": SIZES[scale].measured_rounds}
-    return Trial(kind="partfed_times", settings=settings, seeds=SIZES[scale].few_seeds)
+    return PaperTrial(kind="partfed_times", settings=settings, seeds=SIZES[scale].few_seeds)

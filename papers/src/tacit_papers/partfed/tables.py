@@ -14,7 +14,7 @@ from tacit_papers.partfed.settings import (
     plan,
     train_trial,
 )
-from tacit_papers.published import Cell, Table, Trial
+from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
 K = (CENTRAL, 100, 200, 300, 400, 500, FEDAVG)
 L = (50, 100, 150, 200, 250, 300, 350)
@@ -51,7 +51,7 @@ def l_plan(scale: Scale, l: int) -> Tree:  # noqa: E741
     return plan(scale, "k_anonymity" if l in (CENTRAL, FEDAVG) else "label_k", l)
 
 
-def facts(_scale: Scale) -> Table:
+def facts(_scale: Scale) -> PaperTable:
     """Facts about Adult from which the paper's limits derive, and how many rows are shared at them
     under both readings of k.
     """
@@ -62,7 +62,7 @@ def facts(_scale: Scale) -> Table:
         ("largest class with the label too", "largest_with_label", 402),
     )
     cells = [
-        Cell(row=row, column="rows", paper=n, trial=trial, metric=metric, digits=0)
+        PaperCell(row=row, column="rows", paper=n, trial=trial, metric=metric, digits=0)
         for row, metric, n in rows
     ]
     for k_of, words in (("rows", "k rows alike"), ("other_rows", "k other rows alike")):
@@ -74,7 +74,9 @@ def facts(_scale: Scale) -> Table:
             shared = count_trial("sharing", plan=plan("full", rule, k, k_of=k_of))
             row = f"shared at {threshold(rule, k)}, {words}"
             cells.append(
-                Cell(row=row, column="rows", paper=paper, trial=shared, metric="rows", digits=0)
+                PaperCell(
+                    row=row, column="rows", paper=paper, trial=shared, metric="rows", digits=0
+                )
             )
     note = (
         "Algorithm 1 asks for at least k rows alike, the text for k other samples"
@@ -82,7 +84,7 @@ def facts(_scale: Scale) -> Table:
         " are those of neither reading: by the first the largest class still leaves, by the second"
         " rows without an equal stay. We use the first, with its end at k=555 and l=403."
     )
-    return Table(
+    return PaperTable(
         name="facts",
         title="Adult: the facts the paper's limits come from",
         cells=tuple(cells),
@@ -90,9 +92,9 @@ def facts(_scale: Scale) -> Table:
     )
 
 
-def encodings(scale: Scale) -> Table:
+def encodings(scale: Scale) -> PaperTable:
     """Figure 3."""
-    size, cells = SIZES[scale], list[Cell]()
+    size, cells = SIZES[scale], list[PaperCell]()
     for encoding in ENCODINGS:
         tree = plan(scale, "k_anonymity", FEDAVG, encoding)
         tree["server"]["rounds"] = size.longest
@@ -100,19 +102,19 @@ def encodings(scale: Scale) -> Table:
         for epoch in (*size.epochs, *size.later):
             paper = {100: 0.80, 400: 0.82, 600: 0.82}.get(epoch)
             cells.append(
-                 Cell( row=encoding, column=f"epoch {epoch}", paper=paper, trial=trial,
+                 PaperCell( row=encoding, column=f"epoch {epoch}", paper=paper, trial=trial,
                 metric="accuracy", round_no=epoch, digits=2, )
             )  # fmt: skip
         cells.append(
-            Cell(row=encoding, column=TRAIN, paper=None, trial=trial, metric="train_accuracy")
+            PaperCell(row=encoding, column=TRAIN, paper=None, trial=trial, metric="train_accuracy")
         )
         cells.append(
-             Cell( row=encoding, column=TRAIN_LESS_TEST, paper=None, trial=trial, minus=trial,
+             PaperCell( row=encoding, column=TRAIN_LESS_TEST, paper=None, trial=trial, minus=trial,
             metric="train_accuracy", minus_metric="accuracy", )
         )  # fmt: skip
         for before, after, paper in ((100, 400, 0.02), (400, 600, 0.0)) if size.later else ():
             cells.append(
-                 Cell( row=encoding, column=gain(before, after), paper=paper, trial=trial,
+                 PaperCell( row=encoding, column=gain(before, after), paper=paper, trial=trial,
                 minus=trial, metric="accuracy", round_no=after, minus_round_no=before, digits=2, )
             )  # fmt: skip
     note = (
@@ -121,7 +123,7 @@ def encodings(scale: Scale) -> Table:
         " afterwards; we put it beside both. E2 has 86 columns here; the paper says 95, which we"
         " cannot reproduce."
     )
-    return Table(
+    return PaperTable(
         name="fig3",
         title="Figure 3. Accuracy by epoch for two encodings",
         cells=tuple(cells),
@@ -129,7 +131,7 @@ def encodings(scale: Scale) -> Table:
     )
 
 
-def load(_scale: Scale) -> Table:
+def load(_scale: Scale) -> PaperTable:
     """Figure 4: counts over the whole table at every scale."""
     columns = (
         ("unique in 12 features", "unique_share"), ("in one-label classes", "single_label_share"),
@@ -141,7 +143,7 @@ def load(_scale: Scale) -> Table:
             row, trial = threshold(rule, k), count_trial("sharing", plan=plan("full", rule, k))
             paper = printed.SHARED.get((rule, k))
             cells.append(
-                Cell(
+                PaperCell(
                     row=row,
                     column="rows shared",
                     paper=paper,
@@ -151,12 +153,14 @@ def load(_scale: Scale) -> Table:
                 )
             )
             for column, metric in columns:
-                cells.append(Cell(row=row, column=column, paper=None, trial=trial, metric=metric))
+                cells.append(
+                    PaperCell(row=row, column=column, paper=None, trial=trial, metric=metric)
+                )
     note = (
         "All 30,162 rows, counted before the split as the paper did. The shares after the first"
         " column are of the rows shared; features as in E1."
     )
-    return Table(
+    return PaperTable(
         name="fig4",
         title="Figure 4. Load taken off the clients, and what it gives away",
         cells=tuple(cells),
@@ -164,9 +168,9 @@ def load(_scale: Scale) -> Table:
     )
 
 
-def by_k(scale: Scale) -> Table:
+def by_k(scale: Scale) -> PaperTable:
     """Figure 5."""
-    seeds, cells = SIZES[scale].seeds, list[Cell]()
+    seeds, cells = SIZES[scale].seeds, list[PaperCell]()
     for partition, thresholds in (("quantile", K), ("interval", (CENTRAL, 300, FEDAVG))):
         for k in thresholds:
             trial = train_trial(plan(scale, "k_anonymity", k, partition=partition), seeds)
@@ -179,35 +183,37 @@ def by_k(scale: Scale) -> Table:
         )
         last = SIZES[scale].epochs[-1]
         cells.append(
-             Cell( row=row, column=f"epoch {last}", paper=0.0375, trial=central, minus=averaging,
+             PaperCell( row=row, column=f"epoch {last}", paper=0.0375, trial=central, minus=averaging,
             relative=True, metric="accuracy", round_no=last, digits=4, )
         )  # fmt: skip
     note = (
         "Test accuracy, mean over seeds. Age deciles unless said. The gains are shares of the"
         " accuracy of averaging."
     )
-    return Table(name="fig5", title="Figure 5. Accuracy by k", cells=tuple(cells), note=note)
+    return PaperTable(name="fig5", title="Figure 5. Accuracy by k", cells=tuple(cells), note=note)
 
 
-def _curve(row: str, trial: Trial, scale: Scale, paper: float | None = None) -> list[Cell]:
+def _curve(
+    row: str, trial: PaperTrial, scale: Scale, paper: float | None = None
+) -> list[PaperCell]:
     """Accuracy by epoch; `paper` is that of epoch 100."""
     return [
-         Cell( row=row, column=f"epoch {epoch}", paper=paper if epoch == 100 else None,
+         PaperCell( row=row, column=f"epoch {epoch}", paper=paper if epoch == 100 else None,
         trial=trial, metric="accuracy", round_no=epoch, digits=2, ) for epoch in
         SIZES[scale].epochs
     ]  # fmt: skip
 
 
-def by_l(scale: Scale) -> Table:
+def by_l(scale: Scale) -> PaperTable:
     """Figures 6 and 7."""
-    cells: list[Cell] = []
+    cells: list[PaperCell] = []
     for l in (CENTRAL, *L, FEDAVG):  # noqa: E741
         cells += _curve(l_row(l), train_trial(l_plan(scale, l), SIZES[scale].seeds), scale)
     note = (
         "As Figure 5. The paper reports a gain up to l=200, a fall after epoch 20 at l=100 and 200,"
         " and l=300 below averaging."
     )
-    return Table(
+    return PaperTable(
         name="fig7",
         title="Figures 6 and 7. Accuracy by l, which is no l-diversity",
         cells=tuple(cells),
@@ -215,7 +221,7 @@ def by_l(scale: Scale) -> Table:
     )
 
 
-def components(scale: Scale) -> Table:
+def components(scale: Scale) -> PaperTable:
     """Figure 8: the loss of a label_k plan against central training, in two parts.
 
     The first is the cost of federation: the loss of k-anonymity with the k that shares about as
@@ -229,7 +235,7 @@ def components(scale: Scale) -> Table:
             train_trial(plan(scale, "label_k", l), seeds),
         )
         cells.append(
-            Cell(
+            PaperCell(
                 row=f"l={l}",
                 column="k with as many rows",
                 paper=None,
@@ -243,7 +249,7 @@ def components(scale: Scale) -> Table:
             ("2: labels on different sides", blind, labelled),
         ):
             cells.append(
-                Cell(
+                PaperCell(
                     row=f"l={l}",
                     column=column,
                     paper=None,
@@ -256,7 +262,7 @@ def components(scale: Scale) -> Table:
         "The paper draws both components as ideal curves and says they cannot be measured; sharing"
         " as many rows label-blind does."
     )
-    return Table(
+    return PaperTable(
         name="fig8",
         title="Figure 8. Where the l-variant loses accuracy",
         cells=tuple(cells),

@@ -7,7 +7,7 @@ from tacit_papers.partfed import printed
 from tacit_papers.partfed.measured import AVERAGING, ONE_PLACE
 from tacit_papers.partfed.settings import CENTRAL, FEDAVG, plan, time_trial
 from tacit_papers.partfed.tables import threshold
-from tacit_papers.published import Cell, Table, Trial
+from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
 _Part = tuple[str, str, float | None]
 """Column, metric and printed share."""
@@ -15,12 +15,12 @@ _Part = tuple[str, str, float | None]
 TOTAL, OVERLAPPED, ON_THE_LINK = "total", "max + transfer", "transfer, of the total"
 
 
-def _cells(name: str, parts: list[_Part], trial: Trial) -> list[Cell]:
+def _cells(name: str, parts: list[_Part], trial: PaperTrial) -> list[PaperCell]:
     """A row's cells; the paper prints too few digits of the seconds on the link for three digits of
     a ratio.
     """
     return [
-         Cell( row=name, column=column, paper=paper, trial=trial, metric=f"{name}: {metric}",
+         PaperCell( row=name, column=column, paper=paper, trial=trial, metric=f"{name}: {metric}",
         digits=2 if column == "transfer" else 3, ) for column, metric, paper in parts
     ]  # fmt: skip
 
@@ -30,7 +30,7 @@ def row(rule: str, k: int) -> str:
     return {CENTRAL: ONE_PLACE, FEDAVG: AVERAGING}.get(k, threshold(rule, k))
 
 
-def equal_power(scale: Scale) -> Table:
+def equal_power(scale: Scale) -> PaperTable:
     """Table 1, without cells that are one by definition, or zero because nobody works there."""
     trial = time_trial({row(*key): plan(scale, *key) for key in printed.TIMES}, scale)
     one, averaging = (printed.TIMES["k_anonymity", k] for k in (CENTRAL, FEDAVG))
@@ -54,7 +54,7 @@ def equal_power(scale: Scale) -> Table:
         " of the real message, at 500 KB/s; its share of the total depends on how fast a machine"
         " trains."
     )
-    return Table(
+    return PaperTable(
         name="1",
         title="Running time, the server as fast as a client",
         cells=tuple(cells),
@@ -62,7 +62,7 @@ def equal_power(scale: Scale) -> Table:
     )
 
 
-def strong_server(scale: Scale) -> Table:
+def strong_server(scale: Scale) -> PaperTable:
     """Table 2, which differs from Table 1 in the totals only."""
     trial = time_trial({row(*key): plan(scale, *key) for key in printed.TIMES}, scale)
     whole = printed.TOTALS["k_anonymity", CENTRAL][1]
@@ -78,7 +78,7 @@ def strong_server(scale: Scale) -> Table:
         ]
         cells += _cells(name, link if k == CENTRAL else both, trial)
     note = "As Table 1, of which the shares of server, client and transfer do not change."
-    return Table(
+    return PaperTable(
         name="2",
         title="Running time, the server ten times as fast as a client",
         cells=tuple(cells),

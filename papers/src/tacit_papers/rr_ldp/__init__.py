@@ -5,7 +5,7 @@ from __future__ import annotations
 from tacit.reproduction import Scale
 from tacit_papers.central import train_centrally
 from tacit_papers.paper import Paper
-from tacit_papers.published import Table
+from tacit_papers.published import PaperTable
 from tacit_papers.rr_ldp.by_clients import BY_CLIENTS, course, decoders, ldp_fl
 from tacit_papers.rr_ldp.claims import CLAIMS
 from tacit_papers.rr_ldp.corpus import term_frequency, word2vec
@@ -18,7 +18,7 @@ from tacit_papers.rr_ldp.recurrent import one_step, word_by_word
 __all__ = ["PAPER"]
 
 
-def _tables(scale: Scale) -> tuple[Table, ...]:
+def _tables(scale: Scale) -> tuple[PaperTable, ...]:
     slow = () if scale == "quick" else (word_by_word,)
     others = (
         course,

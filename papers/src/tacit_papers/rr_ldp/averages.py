@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from tacit.rows import Sparse
 
 
-class Lexicon:
+class WordVectors:
     """Words with a vector each."""
 
     def __init__(self, words: Sequence[str], matrix: NDArray[np.float32]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.reproduction import Scale
-from tacit_papers.published import Cell, Table
+from tacit_papers.published import PaperCell, PaperTable
 from tacit_papers.rr_ldp import printed
 from tacit_papers.rr_ldp.printed import CLIENTS
 from tacit_papers.rr_ldp.settings import (
@@ -17,9 +17,9 @@ from tacit_papers.rr_ldp.settings import (
     MOVIELENS,
     POOLED_IMDB,
     POOLED_MOVIELENS,
-    Federated,
-    Pooled,
-    Rounds,
+    CentralSettings,
+    FederatedSettings,
+    RoundCounts,
     rr,
 )
 
@@ -35,17 +35,17 @@ class ByRounds:
     name: str
     title: str
     printed: tuple[Row, ...]
-    setting: Federated
-    rounds: Rounds
+    setting: FederatedSettings
+    rounds: RoundCounts
     clip: float
-    pooled: Pooled
+    pooled: CentralSettings
     pooled_printed: float
 
-    def table(self, scale: Scale) -> Table:
+    def table(self, scale: Scale) -> PaperTable:
         """The table at a scale."""
         last = self.rounds.at(scale)
         cells = [
-             Cell( row=f"R={round_no}", column=f"N={clients}", paper=paper, metric="auc",
+             PaperCell( row=f"R={round_no}", column=f"N={clients}", paper=paper, metric="auc",
             round_no=round_no, trial=self.setting.trial(scale, clients, rr(10.0, self.clip),
             {"rounds": last}), ) for round_no, values in zip(printed.ROUNDS, self.printed,
             strict=True) for clients, paper in zip(CLIENTS, values, strict=True) if round_no <= last
@@ -53,10 +53,12 @@ class ByRounds:
         ]  # fmt: skip
         trial = self.pooled.trial(scale, MLP)
         cells.append(
-            Cell(row="central", column="", paper=self.pooled_printed, trial=trial, metric="auc")
+            PaperCell(
+                row="central", column="", paper=self.pooled_printed, trial=trial, metric="auc"
+            )
         )
         note = f"epsilon 10 per bit, q = {self.clip:g}; the paper states neither."
-        return Table(name=self.name, title=self.title, cells=tuple(cells), note=note)
+        return PaperTable(name=self.name, title=self.title, cells=tuple(cells), note=note)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +72,8 @@ class ByClip:
     name: str
     title: str
     printed: Mapping[float, Row]
-    setting: Federated
-    rounds: Rounds
+    setting: FederatedSettings
+    rounds: RoundCounts
     rates: Mapping[float, float]
 
     def row(self, scale: Scale, clip: float) -> str:
@@ -82,10 +84,10 @@ class ByClip:
             f" rounds{'' if rate == 1 else f', server rate {rate:g}'}"
         )
 
-    def table(self, scale: Scale) -> Table:
+    def table(self, scale: Scale) -> PaperTable:
         """The table at a scale."""
         cells = [
-            Cell(
+            PaperCell(
                 row=self.row(scale, clip), column=f"N={clients}", paper=paper, metric="auc",
                 trial=self.setting.trial(scale, clients, rr(10.0, clip), self._server(scale, clip)),
             )
@@ -97,7 +99,7 @@ class ByClip:
             "The paper states no rounds; its server's rate is 1. In R rounds a weight moves by at"
             " most R·q times that rate, so a small q needs many rounds or, as here, a larger rate."
         )
-        return Table(name=self.name, title=self.title, cells=tuple(cells), note=note)
+        return PaperTable(name=self.name, title=self.title, cells=tuple(cells), note=note)
 
     def _server(self, scale: Scale, clip: float) -> dict[str, Any]:
         rate = self.rates.get(clip, 1.0)
@@ -117,21 +119,21 @@ class ByEpsilon:
     name: str
     title: str
     printed: Mapping[float, Row]
-    setting: Federated
-    rounds: Rounds
+    setting: FederatedSettings
+    rounds: RoundCounts
     clip: float
 
-    def table(self, scale: Scale) -> Table:
+    def table(self, scale: Scale) -> PaperTable:
         """The table at a scale."""
         rounds = self.rounds.at(scale)
         cells = [
-             Cell( row=f"epsilon {epsilon:g} per bit", column=f"N={clients}", paper=paper,
+             PaperCell( row=f"epsilon {epsilon:g} per bit", column=f"N={clients}", paper=paper,
             metric="auc", trial=self.setting.trial(scale, clients, rr(epsilon, self.clip),
             {"rounds": rounds, **sparing(scale, rounds)}), ) for epsilon, values in
             self.printed.items() for clients, paper in zip(CLIENTS, values, strict=True) if clients
             in _columns(scale)
         ]  # fmt: skip
-        return Table(
+        return PaperTable(
             name=self.name,
             title=self.title,
             cells=tuple(cells),
@@ -151,36 +153,36 @@ def sparing(scale: Scale, rounds: int) -> dict[str, int]:
 
 TABLE_3 = ByClip(
      name="3", title="IMDB, AUC by clip q and clients, epsilon 10 per bit",
-    printed=printed.TABLE_3, setting=IMDB, rounds=Rounds(full=50, quick=25), rates={1e-4: 10.0,
+    printed=printed.TABLE_3, setting=IMDB, rounds=RoundCounts(full=50, quick=25), rates={1e-4: 10.0,
     1e-5: 100.0},
 )  # fmt: skip
 TABLE_4 = ByClip(
      name="4", title="MovieLens, AUC by clip q and clients, epsilon 10 per bit",
-    printed=printed.TABLE_4, setting=MOVIELENS, rounds=Rounds(full=25, quick=25), rates={1.0: 0.1,
+    printed=printed.TABLE_4, setting=MOVIELENS, rounds=RoundCounts(full=25, quick=25), rates={1.0: 0.1,
     1e-3: 10.0},
 )  # fmt: skip
 BY_CLIENTS: tuple[ByRounds | ByClip | ByEpsilon, ...] = (
      ByRounds( name="1", title="IMDB, AUC by rounds and clients", printed=printed.TABLE_1,
-    setting=IMDB_SLOW, rounds=Rounds(full=50, quick=50), clip=4e-3, pooled=POOLED_IMDB,
+    setting=IMDB_SLOW, rounds=RoundCounts(full=50, quick=50), clip=4e-3, pooled=POOLED_IMDB,
     pooled_printed=0.923, ), ByRounds( name="2", title="MovieLens, AUC by rounds and clients",
-    printed=printed.TABLE_2, setting=MOVIELENS, rounds=Rounds(full=50, quick=25), clip=3e-2,
+    printed=printed.TABLE_2, setting=MOVIELENS, rounds=RoundCounts(full=50, quick=25), clip=3e-2,
     pooled=POOLED_MOVIELENS, pooled_printed=0.730, ), TABLE_3, TABLE_4, ByEpsilon( name="5",
     title="IMDB, AUC by epsilon per bit and clients", printed=printed.TABLE_5, setting=IMDB,
-    rounds=Rounds(full=50, quick=25), clip=1e-3, ), ByEpsilon( name="6",
+    rounds=RoundCounts(full=50, quick=25), clip=1e-3, ), ByEpsilon( name="6",
     title="MovieLens, AUC by epsilon per bit and clients", printed=printed.TABLE_6,
-    setting=MOVIELENS, rounds=Rounds(full=25, quick=25), clip=1e-2, ),
+    setting=MOVIELENS, rounds=RoundCounts(full=25, quick=25), clip=1e-2, ),
 )  # fmt: skip
 COURSE = (50, 100, 200, 300)
 """The rounds at which a run at the server's rate 1 is looked at."""
 
 
-def course(scale: Scale) -> Table:
+def course(scale: Scale) -> PaperTable:
     """A table of ours: what a small q reaches with more rounds at the paper's own server learning
     rate.
     """
     rounds = {"smoke": 1, "quick": COURSE[0], "full": COURSE[-1]}[scale]
     cells = [
-         Cell( row=f"q={clip:g}", column=f"R={at}", paper=None, metric="auc", round_no=min(at,
+         PaperCell( row=f"q={clip:g}", column=f"R={at}", paper=None, metric="auc", round_no=min(at,
         rounds), trial=IMDB.trial(scale, 100, rr(10.0, clip), {"rounds": rounds, "evaluate_every":
         min(25, rounds)}), ) for clip in (1e-4, 1e-5) for at in COURSE if at <= max(rounds,
         COURSE[0])
@@ -189,7 +191,7 @@ def course(scale: Scale) -> Table:
         "N=100, epsilon 10 per bit, server rate 1. Table 3 gives these q a larger rate in place of"
         " more rounds."
     )
-    return Table(
+    return PaperTable(
         name="3-rounds", title="IMDB: rounds that a small q needs", cells=tuple(cells), note=note
     )
 
@@ -200,15 +202,15 @@ and .2.
 """
 
 
-def ldp_fl(scale: Scale) -> Table:
+def ldp_fl(scale: Scale) -> PaperTable:
     """A table of ours: LDP-FL, the baseline that the paper names, in table 5's setting."""
-    rounds = Rounds(full=50, quick=25).at(scale)
+    rounds = RoundCounts(full=50, quick=25).at(scale)
     arms: dict[str, dict[str, Any]] = {
         "bits of updates (the paper)": {"clip": 1e-3},
         "bits of weights (LDP-FL)": {"clip": LDP_FL_RANGE, "of": "weights"},
     }
     cells = [
-         Cell( row=f"epsilon {epsilon:g} per bit", column=arm, paper=None, metric="auc",
+         PaperCell( row=f"epsilon {epsilon:g} per bit", column=arm, paper=None, metric="auc",
         trial=IMDB.trial(scale, 100, rr(epsilon, **more), {"rounds": rounds, **sparing(scale,
         rounds)}), ) for epsilon in (10.0, 1.0) for arm, more in arms.items()
     ]  # fmt: skip
@@ -217,7 +219,7 @@ def ldp_fl(scale: Scale) -> Table:
         f" channel, here within ±{LDP_FL_RANGE:g}; its shuffling of parameters changes no figure,"
         " and no bound is claimed for it."
     )
-    return Table(
+    return PaperTable(
         name="ldp-fl",
         title="IMDB: bits of updates, and bits of weights",
         cells=tuple(cells),
@@ -225,11 +227,11 @@ def ldp_fl(scale: Scale) -> Table:
     )
 
 
-def decoders(scale: Scale) -> Table:
+def decoders(scale: Scale) -> PaperTable:
     """A table of ours: the corrected decoder beside the printed one."""
-    rounds = Rounds(full=25, quick=15).at(scale)
+    rounds = RoundCounts(full=25, quick=15).at(scale)
     cells = [
-         Cell( row=f"epsilon {epsilon:g} per bit", column=decoder, paper=None, metric="auc",
+         PaperCell( row=f"epsilon {epsilon:g} per bit", column=decoder, paper=None, metric="auc",
         trial=IMDB.trial(scale, 100, rr(epsilon, 1e-3, decoder=decoder), {"rounds": rounds,
         "evaluate_every": rounds}), ) for epsilon in (10.0, 1.0, 0.1) for decoder in ("corrected",
         "printed")
@@ -238,7 +240,7 @@ def decoders(scale: Scale) -> Table:
         "The printed equation 5 multiplies by f where it must divide: the signal shrinks by f² and"
         " every weight drifts."
     )
-    return Table(
+    return PaperTable(
         name="decoders",
         title="IMDB, N=100: the corrected decoder and the printed one",
         cells=tuple(cells),

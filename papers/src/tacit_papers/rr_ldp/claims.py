@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacit_papers.checks import Above, Alike, AtLeast, AtMost, Best, Rises
-from tacit_papers.claims import Claim
+from tacit_papers.claims import PaperClaim
 from tacit_papers.published import At
 from tacit_papers.rr_ldp.by_clients import TABLE_3, TABLE_4
 from tacit_papers.rr_ldp.printed import CLIENTS, TABLE_8, TABLE_9
@@ -50,8 +50,8 @@ def _course(clients: int) -> Rises:
     return Rises(tuple(t1(rounds, clients) for rounds in (1, 5, 10, 15)))
 
 
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
+CLAIMS: tuple[PaperClaim, ...] = (
+    PaperClaim(
         claim=(
             "Randomised response gives a client local differential privacy with the budget epsilon"
             " that is set (1 in Table 7)"
@@ -63,7 +63,7 @@ CLAIMS: tuple[Claim, ...] = (
             " is attained"
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="Quantising to one bit improves privacy beyond randomised response alone",
         where="Section 1",
         checks=(
@@ -74,13 +74,13 @@ CLAIMS: tuple[Claim, ...] = (
             " last digit"
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="Most hash values cannot be turned back into words, so hashing adds privacy",
         where="Sections 1, 3.2, 6",
         checks=(AtMost(At("hash", "5,000 buckets", "share of words read right"), 0.5),),
         refuted="the hash is public and words are few: a list of other people's words undoes it",
     ),
-    Claim(
+    PaperClaim(
         claim="Equation 5 takes the bias of the flips out of the mean",
         where="Section 3.1, Equation 5",
         checks=tuple(
@@ -96,12 +96,12 @@ CLAIMS: tuple[Claim, ...] = (
             " corrected form"
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="One bit a parameter lowers what a client sends: 1 of 32 bits",
         where="Sections 1, 6",
         checks=(AtMost(At("loss", NETWORK, "bytes per update"), 4 * 506_451 / 31),),
     ),
-    Claim(
+    PaperClaim(
         claim=(
             "Federated training with one-bit randomised updates comes within a point of central"
             " training on IMDB"
@@ -113,19 +113,19 @@ CLAIMS: tuple[Claim, ...] = (
             " neither"
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="AUC rises with rounds until it converges, with few clients and with many",
         where="Section 5.1, Table 1, Figure 2",
         checks=(_course(10), _course(100)),
         correction="with Equation 5 corrected",
     ),
-    Claim(
+    PaperClaim(
         claim="With the same number of local steps, more clients converge more slowly",
         where="Section 5.1, Tables 1 and 2",
         checks=(Above(t1(5, 10), t1(5, 100)),),
         correction="with Equation 5 corrected",
     ),
-    Claim(
+    PaperClaim(
         claim="The best q is near the local learning rate (IMDB: .001)",
         where="Section 5.1, Table 3, Figure 3",
         checks=tuple(
@@ -141,7 +141,7 @@ CLAIMS: tuple[Claim, ...] = (
             " tenth of the learning rate"
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="Too large a q hides the information; more clients make up for it",
         where="Section 5.1, Table 3",
         checks=(
@@ -150,7 +150,7 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         correction="with Equation 5 corrected",
     ),
-    Claim(
+    PaperClaim(
         claim="q = .0001 and .00001 work in the paper's setting (AUC .887 to .903, .801 to .888)",
         where="Section 5.1, Table 3",
         checks=(
@@ -162,7 +162,7 @@ CLAIMS: tuple[Claim, ...] = (
             " of rounds or a larger rate"
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="A smaller epsilon costs AUC, and more clients make up for it",
         where="Section 5.1, Table 5, Figure 4",
         checks=(
@@ -174,7 +174,7 @@ CLAIMS: tuple[Claim, ...] = (
             " printed"
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="The method works with an LSTM before the network: within a point of central AUC",
         where="Section 5.1, Table 7",
         checks=(
@@ -185,7 +185,7 @@ CLAIMS: tuple[Claim, ...] = (
             "with Equation 5 corrected, and the LSTM read as one step over the sentence vector"
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="The LSTM improves the federated result a little on IMDB",
         where="Section 5.1, Tables 1 and 7",
         checks=(
@@ -193,7 +193,7 @@ CLAIMS: tuple[Claim, ...] = (
         ),  # .927 against .911
         refuted="ours without the LSTM is as good after the same rounds",
     ),
-    Claim(
+    PaperClaim(
         claim=(
             "On MovieLens a private federation (N = 100, epsilon 1 per bit) is as good as central"
             " training"
@@ -202,13 +202,13 @@ CLAIMS: tuple[Claim, ...] = (
         checks=(Alike(by_epsilon("6", 1.0, 100), At("2", "central", ""), 0.01),),
         correction="with Equation 5 corrected; other keywords",
     ),
-    Claim(
+    PaperClaim(
         claim="MovieLens is less sensitive to q than IMDB",
         where="Section 5.1, Tables 3 and 4",
         checks=(Alike(t4(1e-3, 100), t4(0.1, 100), 0.01), Above(t3(1e-3, 100), t3(1e-2, 100))),
         correction="with Equation 5 corrected",
     ),
-    Claim(
+    PaperClaim(
         claim="More buckets are better, and 50,000 match term frequency",
         where="Section 5.2, Table 8",
         checks=(
@@ -217,7 +217,7 @@ CLAIMS: tuple[Claim, ...] = (
             Alike(t8(50_000), COUNTED, 0.01),
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="5,000 buckets lose about two points of AUC against term frequency",
         where="Section 5.2, Table 8",
         checks=(
@@ -225,7 +225,7 @@ CLAIMS: tuple[Claim, ...] = (
             Above(At("8", "term frequency", "LR auc"), t8(5_000)),
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="Word vectors trained on all reviews are better than those of the training reviews",
         where="Section 5.2, Table 8",
         checks=(
@@ -235,7 +235,7 @@ CLAIMS: tuple[Claim, ...] = (
             ),
         ),
     ),
-    Claim(
+    PaperClaim(
         claim="A trained embedding of hashed words gains with buckets, and nothing with its size",
         where="Section 5.2, Table 9, Figure 5",
         checks=(
@@ -243,7 +243,7 @@ CLAIMS: tuple[Claim, ...] = (
             Alike(t9(5_000, 300), t9(5_000, 100), 0.01),
         ),
     ),
-    Claim(
+    PaperClaim(
         claim=(
             "Keywords raise the AUC on MovieLens by at least five points, however they are"
             " represented"

@@ -19,7 +19,7 @@ from tacit.plan import Features
 from tacit.rows import Dense, Inputs, Rows
 from tacit_papers.central import central_plan, encode_halves, load_table, train_and_measure
 from tacit_papers.published import Figures
-from tacit_papers.rr_ldp.averages import Lexicon, sparse_rows
+from tacit_papers.rr_ldp.averages import WordVectors, sparse_rows
 
 CORPORA = ("train", "full", "limited")
 CLASSIFIERS = ("logistic", "mlp")
@@ -98,12 +98,12 @@ def _averaged(corpus: str, table: data.Table, seed: int) -> tuple[Rows, Rows]:
     return _with_inputs(table, *_standardised(lexicon.average(train), lexicon.average(test)))
 
 
-def _learned(texts: list[list[str]], seed: int) -> Lexicon:
+def _learned(texts: list[list[str]], seed: int) -> WordVectors:
     from gensim.models import Word2Vec
 
     # One thread: with more, gensim's result depends on how they happen to take turns.
     found = Word2Vec(texts, vector_size=WIDTH, sg=1, min_count=1, workers=1, seed=seed).wv
-    return Lexicon(found.index_to_key, found.vectors)
+    return WordVectors(found.index_to_key, found.vectors)
 
 
 def _split_into_words(texts: list[str]) -> list[list[str]]:

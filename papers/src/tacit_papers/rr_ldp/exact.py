@@ -19,7 +19,7 @@ from tacit.codecs.rr import (
 from tacit.features.text.spelling import hash_to_bucket, split_words
 from tacit.reproduction import Scale
 from tacit_papers.central import central_plan, load_table
-from tacit_papers.published import Cell, Figures, Table, Trial
+from tacit_papers.published import Figures, PaperCell, PaperTable, PaperTrial
 
 _PARAMETERS = {"logistic regression": 5_001, "network": 506_451, "LSTM and network": 1_021_651}
 _ROUNDS = 25
@@ -71,13 +71,13 @@ def _texts(half: pl.DataFrame, table: Any) -> list[str]:
     return half.select(pl.concat_str(table.columns.text, separator=" ")).to_series().to_list()
 
 
-def losses(scale: Scale) -> Table:
+def losses(scale: Scale) -> PaperTable:
     """A table of ours: the paper's epsilon by privacy unit."""
     cells = []
     for name, parameters in _PARAMETERS.items():
         for epsilon in (0.1, 1.0, 10.0):
             settings = {"epsilon": epsilon, "parameters": parameters, "rounds": _ROUNDS}
-            trial = Trial(kind="loss", settings=settings, seeds=())
+            trial = PaperTrial(kind="loss", settings=settings, seeds=())
             row = f"{name}, {parameters:,} parameters, epsilon {epsilon:g} per bit"
             columns = {
                  "epsilon per bit": "bit", "quantised and flipped, per bit": "composed",
@@ -85,23 +85,23 @@ def losses(scale: Scale) -> Table:
                 "bytes per update": "bytes", "bytes as floats": "bytes_float",
             }  # fmt: skip
             cells += [
-                Cell(row=row, column=column, paper=None, trial=trial, metric=metric)
+                PaperCell(row=row, column=column, paper=None, trial=trial, metric=metric)
                 for column, metric in columns.items()
             ]
     note = "Pure epsilon if all rows of one client are replaced; exact, no draw changes it."
-    return Table(
+    return PaperTable(
         name="loss", title="What an update costs and weighs", cells=tuple(cells), note=note
     )
 
 
-def inversion(scale: Scale) -> Table:
+def inversion(scale: Scale) -> PaperTable:
     """A table of ours: what a dictionary attack reads from hashed words."""
-    trial = Trial(
+    trial = PaperTrial(
         kind="dictionary",
         settings={"source": "imdb", "limit": 300 if scale == "smoke" else None},
         seeds=(),
     )
-    cell = Cell(
+    cell = PaperCell(
         row="5,000 buckets",
         column="share of words read right",
         paper=None,
@@ -112,6 +112,6 @@ def inversion(scale: Scale) -> Table:
         "Test reviews; the reader knows the public hash and the training reviews' word counts, and"
         " takes the most frequent word."
     )
-    return Table(
+    return PaperTable(
         name="hash", title="IMDB: hashed words read with a dictionary", cells=(cell,), note=note
     )

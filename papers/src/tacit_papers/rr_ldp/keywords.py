@@ -19,7 +19,7 @@ from tacit.features.text.spelling import split_words
 from tacit.rows import Dense, Rows
 from tacit_papers.central import central_plan, encode_halves, load_table, train_and_measure
 from tacit_papers.published import Figures
-from tacit_papers.rr_ldp.averages import Lexicon, sparse_rows
+from tacit_papers.rr_ldp.averages import WordVectors, sparse_rows
 
 TEXTS = ("none", "all", "common", "flat", "hash")
 MOST_COMMON = 100
@@ -58,7 +58,7 @@ def averaged_vectors(
     # Many ratings share one movie's text: each distinct text is averaged once.
     distinct = pl.concat(texts).unique(maintain_order=True)
     kept = _kept(distinct.to_list(), None if text == "all" else MOST_COMMON)
-    lexicon = Lexicon(*vectors_named(vectors))
+    lexicon = WordVectors(*vectors_named(vectors))
     found = lexicon.laid_flat(kept, MOST_COMMON) if text == "flat" else lexicon.average(kept)
     train, test = (
         _beside(rows, found[_places(half, distinct)])

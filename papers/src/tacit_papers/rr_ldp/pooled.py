@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacit.reproduction import Scale
-from tacit_papers.published import Cell, Table, Trial
+from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 from tacit_papers.rr_ldp import printed
 from tacit_papers.rr_ldp.settings import (
     DROPOUT_MLP,
@@ -24,9 +24,9 @@ _TEXTS = {  # row of table 10: what `averaged_vectors` calls it
 }  # fmt: skip
 
 
-def hash_sizes(scale: Scale) -> Table:
+def hash_sizes(scale: Scale) -> PaperTable:
     """The half of table 8 that compares hashes of several sizes with word counts."""
-    cells: list[Cell] = []
+    cells: list[PaperCell] = []
     for buckets, values in printed.TABLE_8.items():
         trials = (
             POOLED_IMDB_LINEAR.trial(scale, _LOGISTIC, buckets),
@@ -36,7 +36,7 @@ def hash_sizes(scale: Scale) -> Table:
     values = printed.TABLE_8_TERM_FREQUENCY
     settings = {"source": "imdb", "limit": limit(scale, None).get("limit")}
     logistic, network = (
-        Trial(kind="term_frequency", settings={**settings, "model": model}, seeds=seeds(scale))
+        PaperTrial(kind="term_frequency", settings={**settings, "model": model}, seeds=seeds(scale))
         for model in ("logistic", "mlp")
     )
     cells += _four("term frequency", values, (logistic, network))
@@ -45,7 +45,7 @@ def hash_sizes(scale: Scale) -> Table:
         " counts. The paper has SGD for LR and a dropout without its rate; rates are chosen on"
         " validation rows."
     )
-    return Table(
+    return PaperTable(
         name="8",
         title="IMDB, central: hash buckets against term frequency",
         cells=tuple(cells),
@@ -53,14 +53,14 @@ def hash_sizes(scale: Scale) -> Table:
     )
 
 
-def word_vectors(scale: Scale) -> Table:
+def word_vectors(scale: Scale) -> PaperTable:
     """The other half of table 8. Training the vectors takes minutes per corpus, so the quick scale
     uses a subset of the reviews.
     """
-    cells: list[Cell] = []
+    cells: list[PaperCell] = []
     for corpus, values in printed.TABLE_8_WORD2VEC.items():
         settings = {"corpus": corpus, "limit": _WORD2VEC_ROWS[scale]}
-        trial = Trial(
+        trial = PaperTrial(
             kind="word2vec", settings=settings, seeds=(1,) if scale == "smoke" else (1, 2, 3)
         )
         cells += _four(f"word2vec, {corpus}", values, (trial, trial), ("logistic ", "mlp "))
@@ -68,7 +68,7 @@ def word_vectors(scale: Scale) -> Table:
         "train: words of the training reviews; full: of all reviews; limited: the 5,000 most"
         " frequent words."
     )
-    return Table(
+    return PaperTable(
         name="8-word2vec", title="IMDB, central: averaged word2vec", cells=tuple(cells), note=note
     )
 
@@ -76,9 +76,9 @@ def word_vectors(scale: Scale) -> Table:
 def _four(
     row: str,
     values: tuple[float, ...],
-    trials: tuple[Trial, Trial],
+    trials: tuple[PaperTrial, PaperTrial],
     prefixes: tuple[str, str] = ("", ""),
-) -> list[Cell]:
+) -> list[PaperCell]:
     """A row of table 8: accuracy and AUC of both models, by the names in their trials."""
     columns = [
         (f"{name} {metric}", trial, f"{prefix}{metric}")
@@ -86,12 +86,12 @@ def _four(
         for metric in ("accuracy", "auc")
     ]
     return [
-        Cell(row=row, column=column, paper=paper, trial=trial, metric=metric)
+        PaperCell(row=row, column=column, paper=paper, trial=trial, metric=metric)
         for (column, trial, metric), paper in zip(columns, values, strict=True)
     ]
 
 
-def embeddings(scale: Scale) -> Table:
+def embeddings(scale: Scale) -> PaperTable:
     """Table 9 at a scale."""
     cells = []
     for buckets, values in printed.TABLE_9.items():
@@ -104,16 +104,16 @@ def embeddings(scale: Scale) -> Table:
             for metric, paper in zip(("accuracy", "auc"), pair, strict=True):
                 row = f"{buckets:,} buckets"
                 cells.append(
-                    Cell(
+                    PaperCell(
                         row=row, column=f"{size} {metric}", paper=paper, trial=trial, metric=metric
                     )
                 )
-    return Table(
+    return PaperTable(
         name="9", title="IMDB, central: trainable embedding of hashed words", cells=tuple(cells)
     )
 
 
-def movie_text(scale: Scale) -> Table:
+def movie_text(scale: Scale) -> PaperTable:
     """Table 10 at a scale."""
     cells = []
     for row, pair in printed.TABLE_10.items():
@@ -123,11 +123,11 @@ def movie_text(scale: Scale) -> Table:
             else limit(scale, _FLAT_RATINGS).get("limit")
         )
         settings = {"text": _TEXTS[row], "limit": rows}
-        trial = Trial(kind="averaged_vectors", settings=settings, seeds=seeds(scale))
+        trial = PaperTrial(kind="averaged_vectors", settings=settings, seeds=seeds(scale))
         for metric, paper in zip(("accuracy", "auc"), pair, strict=True):
-            cells.append(Cell(row=row, column=metric, paper=paper, trial=trial, metric=metric))
+            cells.append(PaperCell(row=row, column=metric, paper=paper, trial=trial, metric=metric))
     trials = {cell.row: cell.trial for cell in cells}
-    gain = Cell(
+    gain = PaperCell(
         row="hash minus no text",
         column="auc",
         paper=0.05,
@@ -141,7 +141,7 @@ def movie_text(scale: Scale) -> Table:
         f" movie). Vectors side by side are of {_FLAT_RATINGS:,} ratings at every scale: their rows"
         " have 10,000 columns."
     )
-    return Table(
+    return PaperTable(
         name="10",
         title="MovieLens, central: with and without keywords",
         cells=tuple(cells),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.reproduction import Scale
-from tacit_papers.published import PLAN, Cell, Table, Trial
+from tacit_papers.published import PLAN, PaperCell, PaperTable, PaperTrial
 from tacit_papers.rr_ldp import printed
 from tacit_papers.rr_ldp.settings import (
     IMDB_LSTM,
@@ -17,18 +17,18 @@ from tacit_papers.rr_ldp.settings import (
     PLAIN,
     POOLED_IMDB,
     POOLED_MOVIELENS,
-    Federated,
-    Pooled,
-    Rounds,
+    CentralSettings,
+    FederatedSettings,
+    RoundCounts,
     limit,
     rr,
 )
 
 _LENGTH: dict[Scale, int] = {"smoke": 10, "quick": 100}
 _FEDERATED, _CENTRAL, _EVALUATE = (
-    Rounds(full=25, quick=25),
-    Rounds(full=4, quick=4),
-    Rounds(full=5, quick=5),
+    RoundCounts(full=25, quick=25),
+    RoundCounts(full=4, quick=4),
+    RoundCounts(full=5, quick=5),
 )
 
 
@@ -89,8 +89,8 @@ _SETS = (
 class _OneStep:
     """A data set whose rows are the only step of the LSTM: clip and server learning rate."""
 
-    federated: Federated
-    pooled: Pooled
+    federated: FederatedSettings
+    pooled: CentralSettings
     clip: float
     rate: float = 1.0
 
@@ -101,7 +101,7 @@ _STEPS = {
 }
 
 
-def one_step(scale: Scale) -> Table:
+def one_step(scale: Scale) -> PaperTable:
     """Table 7 as in the paper: the LSTM takes the sentence vector as its only step."""
     cells = []
     rounds = _FEDERATED.at(scale)
@@ -121,7 +121,7 @@ def one_step(scale: Scale) -> Table:
         " 1,021,651, three local epochs, server rate 2: in 25 rounds of q = .001 at rate 1 a weight"
         " moves by at most .025."
     )
-    return Table(
+    return PaperTable(
         name="7",
         title="LSTM(50) as first layer, one step over the row",
         cells=tuple(cells),
@@ -129,7 +129,7 @@ def one_step(scale: Scale) -> Table:
     )
 
 
-def word_by_word(scale: Scale) -> Table:
+def word_by_word(scale: Scale) -> PaperTable:
     """Table 7 in our second reading: the LSTM reads the first 100 words of a row one after the
     other.
     """
@@ -139,14 +139,17 @@ def word_by_word(scale: Scale) -> Table:
         settings = {"central": texts.central(size), "federated": texts.federated(size)}
         cells += _pair(
             texts.name,
-            {kind: Trial(kind=PLAN, settings=one, seeds=(1,)) for kind, one in settings.items()},
+            {
+                kind: PaperTrial(kind=PLAN, settings=one, seeds=(1,))
+                for kind, one in settings.items()
+            },
         )
     note = (
         "N=100, 25 rounds, epsilon 1 per bit, q = .001 and .01: in 25 rounds of q = .001 no weight"
         " moves by more than .025, which is too little for this net. 100 words per row and 25,000"
         " ratings: all of them would take hours."
     )
-    return Table(
+    return PaperTable(
         name="7-words",
         title="LSTM(50) over words, our second reading of table 7",
         cells=tuple(cells),
@@ -154,9 +157,9 @@ def word_by_word(scale: Scale) -> Table:
     )
 
 
-def _pair(name: str, trials: dict[str, Trial]) -> list[Cell]:
+def _pair(name: str, trials: dict[str, PaperTrial]) -> list[PaperCell]:
     return [
-        Cell(row=f"{name}, {kind}", column=metric, paper=paper, trial=trial, metric=metric)
+        PaperCell(row=f"{name}, {kind}", column=metric, paper=paper, trial=trial, metric=metric)
         for kind, trial in trials.items()
         for metric, paper in zip(("auc", "accuracy"), printed.TABLE_7[name, kind], strict=True)
     ]

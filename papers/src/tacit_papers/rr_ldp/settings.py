@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tacit.reproduction import Scale
-from tacit_papers.published import PLAN, Trial
+from tacit_papers.published import PLAN, PaperTrial
 
 MLP: dict[str, Any] = {"name": "mlp", "hidden": [100, 50, 25]}
 DROPOUT_MLP: dict[str, Any] = {**MLP, "dropout": 0.2}
@@ -16,7 +16,7 @@ _SMOKE_ROWS = 300
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rounds:
+class RoundCounts:
     """The number of rounds at the scales that decide claims."""
 
     full: int
@@ -28,7 +28,7 @@ class Rounds:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Federated:
+class FederatedSettings:
     """A data set divided among clients, and their local training."""
 
     source: str
@@ -39,7 +39,7 @@ class Federated:
 
     def trial(
         self, scale: Scale, clients: int, codec: dict[str, Any], server: dict[str, Any]
-    ) -> Trial:
+    ) -> PaperTrial:
         """The trial of the model under a codec."""
         settings = {
              "name": "trial", "data": { "source": self.source, "clients": min(clients, 5) if scale
@@ -47,11 +47,11 @@ class Federated:
             "features": self.features, "model": self.model, "local": {"optimizer": "adam",
             **self.local}, "codec": codec, "server": server,
         }  # fmt: skip
-        return Trial(kind=PLAN, settings=settings, seeds=seeds(scale))
+        return PaperTrial(kind=PLAN, settings=settings, seeds=seeds(scale))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pooled:
+class CentralSettings:
     """A data set in one place; the epoch is chosen on a tenth of the training rows, never on the
     test rows.
     """
@@ -63,7 +63,7 @@ class Pooled:
     features: dict[str, Any] = field(default_factory=dict)
     quick_rows: int | None = None
 
-    def trial(self, scale: Scale, model: dict[str, Any], buckets: int = 5000) -> Trial:
+    def trial(self, scale: Scale, model: dict[str, Any], buckets: int = 5000) -> PaperTrial:
         """The trial of a model on hashed text."""
         settings = {
             "source": self.source,
@@ -72,30 +72,30 @@ class Pooled:
             "local": {"optimizer": self.optimizer, "lr": self.lr, "batch": self.batch},
             "limit": limit(scale, self.quick_rows).get("limit"),
         }
-        return Trial(kind="central", settings=settings, seeds=seeds(scale))
+        return PaperTrial(kind="central", settings=settings, seeds=seeds(scale))
 
 
-IMDB = Federated(
+IMDB = FederatedSettings(
     source="imdb", local={"lr": 1e-3, "epochs": 1, "batches": 5}, features={"buckets": 5000}
 )
 """One local epoch of five batches a round: tables 3 and 5. Under a small q only the sign of an
 update counts, and one epoch finds it as well as three do at a third of the time.
 """
 
-IMDB_SLOW = Federated(
+IMDB_SLOW = FederatedSettings(
     source="imdb", local={"lr": 1e-3, "epochs": 1, "batches": 6}, features={"buckets": 5000}
 )
 """One local epoch of six batches a round: as good after 30 rounds and not overfitted after 50
 (table 1).
 """
 
-IMDB_LSTM = Federated(
+IMDB_LSTM = FederatedSettings(
      source="imdb", local={"lr": 1e-3, "epochs": 3, "batches": 5}, features={"buckets": 5000},
     model=LSTM_STEP,
 )  # fmt: skip
 """Three local epochs of five batches (table 7)."""
 
-MOVIELENS = Federated(
+MOVIELENS = FederatedSettings(
      source="movielens1m", local={"lr": 1e-2, "epochs": 1, "batches": 5}, features={"buckets":
     5000, "stop_words": True}, quick_rows=100_000,
 )  # fmt: skip
@@ -103,10 +103,12 @@ MOVIELENS = Federated(
 
 MOVIELENS_LSTM = replace(MOVIELENS, model=LSTM_STEP)
 
-POOLED_IMDB = Pooled(source="imdb", lr=1e-3, batch=32)
-POOLED_IMDB_LINEAR = Pooled(source="imdb", lr=0.1, batch=32, optimizer="sgd")
-POOLED_IMDB_WORDS = Pooled(source="imdb", lr=1e-3, batch=128, features={"text": "sequence"})
-POOLED_MOVIELENS = Pooled(
+POOLED_IMDB = CentralSettings(source="imdb", lr=1e-3, batch=32)
+POOLED_IMDB_LINEAR = CentralSettings(source="imdb", lr=0.1, batch=32, optimizer="sgd")
+POOLED_IMDB_WORDS = CentralSettings(
+    source="imdb", lr=1e-3, batch=128, features={"text": "sequence"}
+)
+POOLED_MOVIELENS = CentralSettings(
     source="movielens1m", lr=1e-2, batch=1000, features={"stop_words": True}, quick_rows=100_000
 )
 
