@@ -91,7 +91,7 @@ def test_a_word_stands_for_a_list_in_a_file_too() -> None:
 
 
 def test_what_is_neither_is_refused() -> None:
-    with pytest.raises(tacit.PlanError, match="text: needs a list; got 3"):
+    with pytest.raises(tacit.PlanError, match="text must be a list, got 3"):
         tacit.Columns(text=3)
     with pytest.raises(tacit.PlanError, match="hidden"):
         tacit.plan.parse({"model": {"name": "mlp", "hidden": "wide"}})

@@ -39,16 +39,16 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 WRONG: dict[str, tuple[Callable[[], object], str]] = {
     # tables of a plan
-    "a negative epsilon": (lambda: tacit.Privacy(epsilon=-1), r"epsilon: needs a value of at least 0\.001 \(per run\)"),
-    "an epsilon in words": (lambda: tacit.Privacy(epsilon="eight"), "epsilon: needs a number; got 'eight'"),  # type: ignore[arg-type]
+    "a negative epsilon": (lambda: tacit.Privacy(epsilon=-1), r"epsilon must be at least 0\.001 \(per run\)"),
+    "an epsilon in words": (lambda: tacit.Privacy(epsilon="eight"), "epsilon must be a number, got 'eight'"),  # type: ignore[arg-type]
     "a preset misspelt": (lambda: tacit.Privacy(preset="privat"), "Did you mean 'private'"),  # type: ignore[arg-type]
     "a setting misspelt": (lambda: tacit.Privacy(eps=1), "eps: unknown key.*Did you mean 'epsilon'"),  # type: ignore[call-arg]
-    "a setting without its name": (lambda: tacit.Privacy("private"), "settings need their names, such as preset"),  # type: ignore[misc]
-    "no rounds": (lambda: tacit.Server(rounds=0), r"tacit\.Server.*\n  rounds: needs a value of at least 1; got 0"),
-    "a table by its file": (lambda: tacit.Plan(data="my.csv"), r"data: needs to be a table.*tacit\.Data\("),  # type: ignore[arg-type]
-    "a network by its name": (lambda: tacit.Plan(model="mlp"), r"model: needs to be a table.*tacit\.Logistic\("),  # type: ignore[arg-type]
-    "a network without widths": (lambda: tacit.MLP(), "hidden: needs the widths"),  # type: ignore[call-arg]
-    "one width": (lambda: tacit.MLP(hidden=50), "hidden: needs a list; got 50"),  # type: ignore[arg-type]
+    "a setting without its name": (lambda: tacit.Privacy("private"), "settings must be keyword arguments, such as preset"),  # type: ignore[misc]
+    "no rounds": (lambda: tacit.Server(rounds=0), r"tacit\.Server.*\n  rounds must be at least 1, got 0"),
+    "a table by its file": (lambda: tacit.Plan(data="my.csv"), r"data must be a table.*tacit\.Data\("),  # type: ignore[arg-type]
+    "a network by its name": (lambda: tacit.Plan(model="mlp"), r"model must be a table.*tacit\.Logistic\("),  # type: ignore[arg-type]
+    "a network without widths": (lambda: tacit.MLP(), "hidden is required: the widths"),  # type: ignore[call-arg]
+    "one width": (lambda: tacit.MLP(hidden=50), "hidden must be a list, got 50"),  # type: ignore[arg-type]
     # runs
     "rows in place of a plan": (lambda: tacit.run(FRAME), r"got DataFrame; tacit\.run\(tacit\.starter_plan\(rows"),  # type: ignore[arg-type]
     "a dict in place of a plan": (lambda: tacit.run({"name": "x"}), r"needs a tacit\.Plan or the path.*got dict"),  # type: ignore[arg-type]
@@ -78,7 +78,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "one column": (lambda: tacit.starter_plan(FRAME["age"]), "got Series; pass the rows"),
     "a file that is not there": (lambda: tacit.starter_plan("missing.csv"), "there is no file"),
     # estimators
-    "an unknown model": (lambda: fit(model="forest"), r"model\.name: needs one of logistic"),
+    "an unknown model": (lambda: fit(model="forest"), r"model\.name must be one of logistic"),
     "a model that is none": (lambda: fit(model=3), r"tacit\.MLP\(hidden"),
     "no rows to fit": (lambda: fit(X[:0], Y[:0]), "0 sample"),
     "labels that are NaN": (lambda: fit(X, np.full(50, np.nan)), "Input y contains NaN"),
@@ -93,7 +93,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "no texts": (lambda: hashed(None), "got NoneType"),
     "numbers in place of texts": (lambda: hashed([1, 2]), "X must contain only texts, got int"),
     "two columns of texts": (lambda: hashed(FRAME[["age", "risk"]]), "got 2 columns; select one"),
-    "too few buckets": (lambda: hashed(["a"], buckets=-1), r"tacit\.HashedText.*\n  buckets: needs a value of at least 2"),
+    "too few buckets": (lambda: hashed(["a"], buckets=-1), r"tacit\.HashedText.*\n  buckets must be at least 2"),
 }  # fmt: skip
 
 

@@ -188,7 +188,7 @@ def test_check_asks_for_rows_to_measure_on(capsys: Capture, here: Path) -> None:
     (here / "own.toml").write_text(table, encoding="utf-8")
     refused = tacit(capsys, "check", "own.toml", "-o", "data.test=0")
     assert refused.code == 2
-    assert "data.test: needs a value above 0" in refused.err
+    assert "data.test must be greater than 0" in refused.err
     for other in ("data.test=0.1", "data.validation=0.1", "data.columns.split=half"):
         assert tacit(capsys, "check", "own.toml", "-o", "data.test=0", "-o", other).code == 0
 

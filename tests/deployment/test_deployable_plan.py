@@ -16,7 +16,7 @@ from tacit.errors import PlanError
 from tacit.plan import GIVEN, Audit, Columns, Engine, Plan, parse
 from tacit.plan.tables.corrupt import RandomLabels
 from tacit.plan.tables.public import Public
-from tacit.plan.tables.share import Sharing
+from tacit.plan.tables.share import RowSharing
 from tests.deployment.agreements import plan_of
 
 PLAN = plan_of()
@@ -47,7 +47,7 @@ CASES: dict[str, Plan] = {
         changed("features", text="words")
     ),
     "data.share.counts: needs 'local', for nobody sees the rows of others": changed(
-        "data", share=Sharing(k=5, counts="global")
+        "data", share=RowSharing(k=5, counts="global")
     ),
     "server.rule: looks at single updates with rows of the center; use another rule": changed(
         "server", rule="zeno"
@@ -114,7 +114,7 @@ def test_what_has_no_meaning_at_a_site_is_left_out() -> None:
 def test_what_sites_can_do_is_not_refused() -> None:
     """The other side of each sentence: a set of public rows by name, local counts, words that stay."""
     assert prepare_for_sites(replace(PLAN, public=Public(source="public.csv")))
-    assert prepare_for_sites(changed("data", share=Sharing(k=5, counts="local")))
+    assert prepare_for_sites(changed("data", share=RowSharing(k=5, counts="local")))
     stay = replace(PLAN, private=replace(PLAN.private, words="all"))
     for text in ("words", "pieces"):
         assert prepare_for_sites(replace(stay, features=replace(PLAN.features, text=text)))
@@ -126,7 +126,7 @@ def test_a_server_of_sites_keeps_no_words_of_its_own() -> None:
     own = replace(PLAN, private=replace(PLAN.private, parameters=("lstm.*",)))
     assert prepare_for_sites(own)
     with pytest.raises(PlanError) as error:
-        prepare_for_sites(replace(own, data=replace(PLAN.data, share=Sharing(k=5))))
+        prepare_for_sites(replace(own, data=replace(PLAN.data, share=RowSharing(k=5))))
     assert str(error.value).split("\n")[1:] == [
         "  data.share: the server of real sites keeps no words of its own; remove it, or [private]"
     ]

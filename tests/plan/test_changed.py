@@ -69,7 +69,7 @@ def test_settings_made_for_another_number_of_clients_are_refused() -> None:
     with pytest.raises(
         PlanError,
         match=(
-            r"made for 900 clients, and data.clients = 50; plan.with_settings\('data.clients=50'\)"
+            r"computed for 900 clients, but data.clients = 50; plan.with_settings\('data.clients=50'\)"
         ),
     ):
         check(stale)

@@ -111,8 +111,8 @@ def server_with(key: str) -> plan.Server:
     return unknown(plan.Server(), key)
 
 
-def share_with(key: str) -> plan.Sharing:
-    return unknown(plan.Sharing(k=2), key)
+def share_with(key: str) -> plan.RowSharing:
+    return unknown(plan.RowSharing(k=2), key)
 
 
 def features_with(key: str) -> plan.Features:
@@ -164,12 +164,12 @@ CONSUMERS: dict[str, Callable[[], object]] = {
         {"n": find_decimal_evidence(pl.Series(["1"]))}, UNKNOWN, True
     ),  # type: ignore[arg-type]
     "Data.deal": lambda: SimulatedArm._learner(_arm_with_deal()),  # type: ignore[arg-type]
-    "Sharing.rule": lambda: rules.find_allowed_classes(
+    "RowSharing.rule": lambda: rules.find_allowed_classes(
         None, np.zeros(1, np.int64), 2, share_with("rule")
     ),  # type: ignore[arg-type]
-    "Sharing.k_of": lambda: share_with("k_of").rows_alike,
-    "Sharing.release": lambda: release._choose_key(FRAME, COLUMNS, share_with("release")),
-    "Sharing.counts": lambda: release.decide_release(TABLE, CLIENTS, share_with("counts"), ROOT),
+    "RowSharing.k_of": lambda: share_with("k_of").rows_alike,
+    "RowSharing.release": lambda: release._choose_key(FRAME, COLUMNS, share_with("release")),
+    "RowSharing.counts": lambda: release.decide_release(TABLE, CLIENTS, share_with("counts"), ROOT),
     "Features.text": lambda: _encode_text(FRAME, COLUMNS, features_with("text"), None),  # type: ignore[arg-type]
     "Features.counts": lambda: hashed_text.weigh_entries(
         np.zeros(1, np.int32), np.ones(1, np.float32), features_with("counts"), None

@@ -84,42 +84,48 @@ ALLOWED = {
 }
 
 REFUSED = {
-    "tokens do not add up": ((TOKENS, SECURE), "needs messages that add up as whole numbers"),
+    "tokens do not add up": (
+        (TOKENS, SECURE),
+        "requires a codec whose messages are integers that can be added",
+    ),
     "tokens on levels do not add up": (
         (TOKENS_ON_LEVELS, SECURE),
-        "needs messages that add up as whole numbers",
+        "requires a codec whose messages are integers that can be added",
     ),
-    "plain floats do not add up": ((PLAIN, SECURE), "needs messages that add up as whole numbers"),
+    "plain floats do not add up": (
+        (PLAIN, SECURE),
+        "requires a codec whose messages are integers that can be added",
+    ),
     "nobody reads single updates": (
         (NOISE_ON_SUM, SECURE, {"server": {"rule": "median"}}),
-        "nobody reads a single update",
+        "no party sees a single update",
     ),
     "the server must read tokens to train": (
         (SHARED_ROWS, TOKENS),
-        "needs a codec the server can read",
+        "requires a codec that the server can decode",
     ),
-    "testers must read the model": ((VOTES, TOKENS), "needs a codec the server can read"),
-    "summed votes need helpers": ((SUMMED_VOTES, NOISE_ON_SUM), "needs [secure_aggregation]"),
-    "noise covers clients of weight 1": ((SHARED_ROWS, NOISE_ON_SUM), "needs 'equal'"),
+    "testers must read the model": ((VOTES, TOKENS), "must be a codec that the server can decode"),
+    "summed votes need helpers": ((SUMMED_VOTES, NOISE_ON_SUM), "requires [secure_aggregation]"),
+    "noise covers clients of weight 1": ((SHARED_ROWS, NOISE_ON_SUM), "must be 'equal'"),
     "the server counts by rows": (
         (SHARED_ROWS, ALIKE),
-        "needs how many rows a client is taken to keep",
+        "data.share.rows_per_client is required with server.weights = 'equal'",
     ),
     "noise of clients that votes may reject": (
         (VOTES, ONE_BIT, SECURE, {"codec": {"reporters": 1.0}}),
-        "needs at most 0.5, since votes may reject",
+        "must be at most 0.5, since votes may reject",
     ),
     "who only votes on words that stay never trains them": (
         (VOTES, VOCABULARY, PLAIN, {"filter": {"aggregate": "heads"}}),
-        "that part is never trained",
+        "with private parameters, which 'heads' never trains",
     ),
     "shared rows show what tokens hide": (
         (SHARED_ROWS, CHANNELS),
-        "needs columns that rows which are handed over leave out",
+        "must be suppressed in disclosed rows",
     ),
     "shared rows are as they are": (
         (SHARED_ROWS, {"corrupt": {"kind": "random_labels"}}),
-        "hands over rows as they are",
+        "discloses unmodified rows",
     ),
 }
 

@@ -52,12 +52,12 @@ def test_a_problem_of_all_is_said_once_and_one_of_some_with_their_names(path: Pa
     assert str(refused.value).count("codec.epsilo: unknown key") == 1
     assert "Did you mean 'epsilon'" in str(refused.value)
     with pytest.raises(
-        PlanError, match="1 of 3 combinations cannot run, so nothing was started"
+        PlanError, match="1 of 3 combinations cannot run, so no run was started"
     ) as refused:
         grid(path, ["codec.epsilon=1,many,2"], seeds=[1, 2])
-    assert "needs a number; got 'many' (codec.epsilon=many)" in str(refused.value)
+    assert "must be a number, got 'many' (codec.epsilon=many)" in str(refused.value)
     with pytest.raises(
-        PlanError, match=r"server.cohort_size: .*\(data.clients=2, server.cohort_size=5\)"
+        PlanError, match=r"server.cohort_size must be .*\(data.clients=2, server.cohort_size=5\)"
     ):
         grid(path, ["data.clients=2,20", "server.cohort_size=5"], overrides=["server.cohort=count"])
 
@@ -65,17 +65,17 @@ def test_a_problem_of_all_is_said_once_and_one_of_some_with_their_names(path: Pa
 @pytest.mark.parametrize(
     ("over", "seeds", "said"),
     [
-        (["codec.epsilon"], [], "needs the form table.key=value,value"),
-        (["codec.epsilon="], [], "needs the form table.key=value,value"),
-        (["=1,2"], [], "needs the form table.key=value,value"),
-        (["codec.epsilon=1", "codec.epsilon=2"], [], "codec.epsilon: is given twice"),
-        (["seed=1,2"], [], "--seeds 1,2 gives their mean"),
+        (["codec.epsilon"], [], "must have the form table.key=value,value"),
+        (["codec.epsilon="], [], "must have the form table.key=value,value"),
+        (["=1,2"], [], "must have the form table.key=value,value"),
+        (["codec.epsilon=1", "codec.epsilon=2"], [], "codec.epsilon is given twice"),
+        (["seed=1,2"], [], "seeds are not compared but averaged; use --seeds 1,2"),
         (["codec.epsilon=1,1.0"], [], "codec.epsilon=1 and codec.epsilon=1.0 are the same plan"),
-        (["codec.epsilon=1,2"], [3, 3], "needs seeds that differ"),
+        (["codec.epsilon=1,2"], [3, 3], "--seeds must be distinct, got 3,3"),
         (
             [f"data.clients={','.join(map(str, range(1, MOST_PLANS + 2)))}"],
             [],
-            "needs at most 1,000 runs, got 1,001",
+            "a sweep has at most 1,000 runs, got 1,001",
         ),
     ],
 )

@@ -146,7 +146,10 @@ def test_a_plan_that_normalises_updates_gets_no_row_scale():
 
 def test_clients_counted_by_the_rows_need_a_number():
     tree = {"privacy": {"preset": "private"}, "data": {"source": "a.csv", "partition": "client"}}
-    with pytest.raises(PlanError, match=r"privacy\.clients: needs the number of clients"):
+    with pytest.raises(
+        PlanError,
+        match=r"privacy\.clients is required with data\.partition = 'client': the number of clients",
+    ):
         plan.parse(tree)
 
 
@@ -177,7 +180,10 @@ def test_a_promise_left_open_is_8_per_run_and_written_out():
 
 
 def test_a_promise_made_in_python_says_its_number():
-    with pytest.raises(PlanError, match=r"privacy\.epsilon: needs a value \(per run\)"):
+    with pytest.raises(
+        PlanError,
+        match=r"privacy\.epsilon is required with preset = 'private': a value \(per run\)",
+    ):
         plan.check(plan.Plan(privacy=plan.Privacy(preset="private")))
 
 
@@ -186,7 +192,7 @@ def test_a_promise_made_in_python_says_its_number():
     [{"name": "plain"}, {"name": "rr"}, {"name": "dp_sum", "epsilon": 50.0}, {"delta": 0.01}],
 )
 def test_a_codec_that_does_not_keep_the_promise_is_refused(codec):
-    with pytest.raises(PlanError, match=r"needs one that keeps privacy\.epsilon = 1 per run"):
+    with pytest.raises(PlanError, match=r"codec must guarantee privacy\.epsilon = 1 per run"):
         plan.parse({**PRIVATE, "codec": codec})
 
 

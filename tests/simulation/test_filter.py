@@ -186,9 +186,9 @@ def test_noise_on_heads_is_claimed_with_its_unit(reviews, tmp_path, protect) -> 
 
 
 def test_settings_without_meaning_are_refused(reviews) -> None:
-    with pytest.raises(PlanError, match=r"data\.local_test: needs a share"):
+    with pytest.raises(PlanError, match=r"data\.local_test is required with \[filter\]: the share"):
         small_plan(reviews, filter={})
-    with pytest.raises(PlanError, match=r"filter\.epsilon: needs a value"):
+    with pytest.raises(PlanError, match=r"filter\.epsilon is required if filter\.protect is"):
         job(reviews, protect="record", clip=1.0, batch_rows=10)
     with pytest.raises(PlanError, match=r"filter\.batch_rows"):
         job(reviews, protect="record", clip=1.0, epsilon=1.0)

@@ -21,7 +21,16 @@ from tacit.plan.codec import (
     Sign,
     Skellam,
 )
-from tacit.plan.load import check, check_run, dump, load, parse, parse_stored, to_toml, untouched
+from tacit.plan.load import (
+    check,
+    check_run,
+    dump,
+    list_defaults,
+    load,
+    parse,
+    parse_stored,
+    to_toml,
+)
 from tacit.plan.own_parts import find_own_parts, pin_own_parts
 from tacit.plan.plan import Plan
 from tacit.plan.presets.privacy import Privacy
@@ -66,7 +75,7 @@ from tacit.plan.tables.private import Private
 from tacit.plan.tables.public import Public
 from tacit.plan.tables.secure_aggregation import SecureAggregation
 from tacit.plan.tables.server import Server
-from tacit.plan.tables.share import Sharing
+from tacit.plan.tables.share import RowSharing
 
 __all__ = [
     "ALIE",
@@ -117,9 +126,9 @@ __all__ = [
     "RRSampled",
     "RandomLabels",
     "RandomUpdate",
+    "RowSharing",
     "SecureAggregation",
     "Server",
-    "Sharing",
     "Sign",
     "SignFlip",
     "Skellam",
@@ -129,13 +138,13 @@ __all__ = [
     "check_run",
     "dump",
     "find_own_parts",
+    "list_defaults",
     "load",
     "parse",
     "parse_stored",
     "pin_own_parts",
     "text_problems",
     "to_toml",
-    "untouched",
 ]
 
 for _name in __all__:

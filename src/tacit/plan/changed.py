@@ -1,6 +1,4 @@
-"""Another plan from a plan: settings changed as `-o` changes them, and what a preset fills in made
-anew for them.
-"""
+"""Change settings of a plan as `-o` does, and recompute the settings of its preset."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from typing import Any
 
 from tacit.plan import toml
 from tacit.plan.kinds import fields_of
-from tacit.plan.load import drop_foreign, dump, parse, untouched
+from tacit.plan.load import drop_foreign, dump, list_defaults, parse
 from tacit.plan.plan import Plan
 from tacit.plan.presets import privacy
 
@@ -17,11 +15,9 @@ Tree = dict[str, Any]
 
 
 def with_settings(plan: Plan, settings: list[str]) -> Plan:
-    """The plan with `table.key=value` settings, checked; what its preset filled in follows from the
-    new ones.
+    """The checked plan with `table.key=value` settings; settings of its preset are recomputed.
 
-    A setting that is just as the preset would have filled it in counts as filled in. Raises
-    PlanError as `load` does.
+    A setting equal to the preset's value counts as computed by the preset.
     """
     tree = find_own_settings(plan)
     for setting in settings:
@@ -31,11 +27,11 @@ def with_settings(plan: Plan, settings: list[str]) -> Plan:
 
 
 def find_own_settings(plan: Plan) -> Tree:
-    """A plan's tables without what its preset filled in and without defaults; parsed again they
-    give the same plan.
+    """A plan's tables without computed settings and defaults; parsed again they give the same
+    plan.
     """
     tree = dump(plan)
-    filled, default = privacy.fill_in(tree), untouched(plan)
+    filled, default = privacy.fill_in(tree), list_defaults(plan)
     for table in (
         "model",
         "codec",
@@ -58,21 +54,19 @@ def find_own_settings(plan: Plan) -> Tree:
 
 
 def _kept(table: Tree, filled: Tree, default: Tree) -> Tree:
-    """The keys of a table that were set by somebody: neither as filled in nor, where nothing is
-    filled in, as by default.
-    """
-    told = {
+    """The keys of a table that were set explicitly: neither computed by a preset nor default."""
+    kept = {
         key: value
         for key, value in table.items()
         if value != (filled[key] if key in filled else default.get(key))
     }
     if table.get("name") == filled.get("name"):
-        told.pop("name", None)
-    return told
+        kept.pop("name", None)
+    return kept
 
 
 def _without_count(plan: Plan, table: Tree) -> Tree:
-    """The promise without the number of clients that was taken from [data]."""
+    """[privacy] without the number of clients, if that was taken from [data]."""
     return {
         key: value
         for key, value in table.items()

@@ -1,6 +1,4 @@
-"""What is wrong with one key, in words: what it needs, what was found, and the closest
-right word.
-"""
+"""Validation errors of a plan as sentences: the key, what it must be, what it is, a suggestion."""
 
 from __future__ import annotations
 
@@ -15,27 +13,25 @@ from tacit.plan.kinds import OWN, Needs, Per, fields_of, tables_in, tag_of
 from tacit.plan.plan import Plan
 
 _WANTED = {
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
+    "int_type": "an integer",
+    "int_from_float": "an integer",
     "float_type": "a number",
     "string_type": "text in quotes",
     "bool_type": "true or false",
     "tuple_type": "a list",
-    "greater_than": "a value above {gt}",
-    "greater_than_equal": "a value of at least {ge}",
-    "less_than": "a value below {lt}",
-    "less_than_equal": "a value of at most {le}",
+    "greater_than": "greater than {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "less than {lt}",
+    "less_than_equal": "at most {le}",
     "finite_number": "a finite number",
     "too_long": "a list of at most {max_length}",
-    "string_too_short": "at least {min_length} character",
-    "string_too_long": "at most {max_length} characters",
+    "string_too_short": "a string of at least {min_length} character",
+    "string_too_long": "a string of at most {max_length} characters",
 }
 
 
 class _Key(NamedTuple):
-    """A key as the author of a plan wrote it, the table it stands in, and how that table was
-    chosen.
-    """
+    """A key as written in the plan, its table, and the setting that selected the table."""
 
     written: str
     field: FieldInfo | None
@@ -44,23 +40,19 @@ class _Key(NamedTuple):
 
 
 def explain(failures: Sequence[Any], root: Any = Plan) -> list[str]:
-    """Return a sentence for each validation failure of a plan, or of one of its tables that was
-    made in Python.
-    """
+    """A sentence for each validation error of a plan, or of a table constructed in Python."""
     return [_explain(one, root) for one in failures if not _follows(one)]
 
 
 def _follows(problem: Any) -> bool:
-    """Return whether a list is called too short only because entries of it were refused."""
+    """Whether a list is reported as too short only because its entries were refused."""
     return bool(
         problem["type"] == "too_short" and problem["ctx"]["actual_length"] < len(problem["input"])
     )
 
 
 def _explain(problem: Any, root: Any) -> str:
-    """Return one validation failure as: key: what it needs, what was found, and the closest right
-    word.
-    """
+    """One validation error as a sentence."""
     key = _locate(problem["loc"], root)
     kind, context, found = problem["type"], problem.get("ctx", {}), problem["input"]
     if kind in ("unexpected_keyword_argument", "extra_forbidden"):
@@ -75,22 +67,22 @@ def _explain(problem: Any, root: Any) -> str:
             word.strip("'") for word in str(context["expected"]).replace(" or ", ", ").split(", ")
         ]
         guess = did_you_mean(found, words) if isinstance(found, str) else ""
-        return f"{key.written}: needs one of {', '.join(words)}; got {_shown(found)}.{guess}"
+        return f"{key.written} must be one of {', '.join(words)}; got {_shown(found)}.{guess}"
     if kind == "union_tag_invalid":
         return _unknown_name(key, found)
     if kind in ("dataclass_type", "dataclass_exact_type", "union_tag_not_found"):
-        return f"{key.written}: needs to be a table, got {_shown(found)}; {_write_table(key)}"
+        return f"{key.written} must be a table, got {_shown(found)}; {_write_table(key)}"
     if kind == "unexpected_positional_argument":
         known = list(fields_of(root))
         return (
-            f"settings need their names, such as {known[0]}=…; got {_shown(found)}; the names are"
-            f" {', '.join(known)}"
+            f"settings must be keyword arguments, such as {known[0]}=…; got {_shown(found)}; the"
+            f" keywords are {', '.join(known)}"
         )
     if kind in ("missing", "too_short"):
         return _missing(key)
     if kind == "value_error":
         return f"{key.written}: {context['error']}; got {_shown(found)}"
-    return f"{key.written}: needs {_needs(key, problem)}; got {_shown(found)}"
+    return f"{key.written} must be {_requirement(key, problem)}, got {_shown(found)}"
 
 
 def _write_table(key: _Key) -> str:
@@ -106,7 +98,7 @@ def _write_table(key: _Key) -> str:
     return f"write [{key.written}] and its keys below it{python}"
 
 
-def _needs(key: _Key, problem: Any) -> str:
+def _requirement(key: _Key, problem: Any) -> str:
     kind, needs, per = problem["type"], _said(key.field, Needs), _said(key.field, Per)
     if kind == "string_pattern_mismatch" and needs:
         return str(needs.what)
@@ -122,9 +114,9 @@ def _needs(key: _Key, problem: Any) -> str:
 def _missing(key: _Key) -> str:
     needs, per = _said(key.field, Needs), _said(key.field, Per)
     what = (needs.what if needs else "a value") + (f" (per {per.unit})" if per else "")
-    since = f", since {key.chosen}" if key.chosen else ""
+    chosen = f" with {key.chosen}" if key.chosen else ""
     hint = f" ({needs.hint})" if needs and needs.hint else ""
-    return f"{key.written}: needs {what}{since}; got nothing{hint}"
+    return f"{key.written} is required{chosen}: {what}{hint}"
 
 
 def _unknown_name(key: _Key, found: Any) -> str:
@@ -134,13 +126,11 @@ def _unknown_name(key: _Key, found: Any) -> str:
     own = f", or your own as {OWN}" if OWN in choices else ""
     known = [choice for choice in choices if choice != OWN]
     guess = did_you_mean(name, known) if isinstance(name, str) else ""
-    return f"{key.written}.{tag}: needs one of {', '.join(known)}{own}; got {_shown(name)}.{guess}"
+    return f"{key.written}.{tag} must be one of {', '.join(known)}{own}; got {_shown(name)}.{guess}"
 
 
 def _locate(place: Sequence[Any], root: Any) -> _Key:
-    """Return the key a failure is about; where a table was chosen by its name, the place names the
-    choice too.
-    """
+    """The key of a validation error; for a table selected by name, the path contains the name."""
     keys: list[str] = []
     field: FieldInfo | None = None
     table, chosen, tables = root, "", {"": root}

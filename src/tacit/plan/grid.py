@@ -1,6 +1,4 @@
-"""Many plans from one: every combination of some settings with every seed, all of them checked
-before anything runs.
-"""
+"""Every combination of some settings with every seed, all checked before any run starts."""
 
 from __future__ import annotations
 
@@ -13,18 +11,18 @@ from pathlib import Path
 
 from tacit.errors import PlanError
 from tacit.plan import toml
-from tacit.plan.load import beside, parse, to_toml
+from tacit.plan.load import parse, resolve_files, to_toml
 from tacit.plan.plan import Plan
 
 MOST_PLANS = 1_000
-"""More than this is a mistake more often than a wish."""
+"""A larger grid is more often a mistake than intended."""
 
 _VALUE = re.compile(r"""(?:\[[^\]]*\]|"[^"]*"|'[^']*'|[^,])+""")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One combination: the settings as they were typed, and the plan it makes with each seed."""
+    """One combination: the settings as typed, and its plan for each seed."""
 
     settings: dict[str, str]
     plans: tuple[Plan, ...]
@@ -38,12 +36,10 @@ class Point:
 def grid(
     path: Path, over: Sequence[str], seeds: Sequence[int] = (), overrides: Sequence[str] = ()
 ) -> list[Point]:
-    """Return every combination of the values in `over` (`table.key=value,value`), in the order of
-    typing.
+    """Build every combination of the values in `over` (`table.key=value,value`), in typed order.
 
-    Without seeds the plan's own is used. Raise one PlanError that names every combination that is
-    refused: then nothing is to be started, since a hole in a grid is best seen before hours are
-    spent on the rest.
+    Without seeds the plan's own seed is used. One PlanError names every invalid combination, before
+    hours are spent on the valid ones.
     """
     axes = _axes(over)
     combinations = [
@@ -52,12 +48,10 @@ def grid(
     count = len(combinations) * max(1, len(seeds))
     if count > MOST_PLANS:
         raise PlanError(
-            f"--over: needs at most {MOST_PLANS:,} runs, got {count:,}; give fewer values or seeds"
+            f"--over: a sweep has at most {MOST_PLANS:,} runs, got {count:,}; give fewer values or seeds"
         )
     if len(set(seeds)) < len(seeds):
-        raise PlanError(
-            f"--seeds {','.join(map(str, seeds))}: needs seeds that differ; each counts once"
-        )
+        raise PlanError(f"--seeds must be distinct, got {','.join(map(str, seeds))}")
     tree = toml.read(path)
     for setting in overrides:
         toml.override(tree, setting)
@@ -67,7 +61,7 @@ def grid(
             points.append(
                 Point(
                     settings=settings,
-                    plans=tuple(beside(path, one) for one in _plans(tree, settings, seeds)),
+                    plans=tuple(resolve_files(path, one) for one in _plans(tree, settings, seeds)),
                 )
             )
         except PlanError as error:
@@ -85,24 +79,23 @@ def said(settings: dict[str, str]) -> str:
 
 
 def _axes(over: Sequence[str]) -> dict[str, list[str]]:
-    """Return the values of each key; commas within brackets or quotes belong to a value."""
+    """Parse the values of each key; commas inside brackets or quotes belong to a value."""
     found: dict[str, list[str]] = {}
     for one in over:
         key, equals, text = (part.strip() for part in one.partition("="))
         values = [value.strip() for value in _VALUE.findall(text)]
         if not key or not equals or not any(values) or not all(values):
             raise PlanError(
-                f"--over {one[:200]}: needs the form table.key=value,value, for example --over"
-                " privacy.epsilon=1,2,8"
+                "--over must have the form table.key=value,value, such as --over"
+                f" privacy.epsilon=1,2,8, got {one[:200]}"
             )
         if key == "seed":
             raise PlanError(
-                f"--over {one[:200]}: seeds are no setting to compare; --seeds {text[:100]} gives"
-                " their mean"
+                f"--over {one[:200]}: seeds are not compared but averaged; use --seeds {text[:100]}"
             )
         if key in found:
             raise PlanError(
-                f"--over {key}: is given twice; put all its values into one, --over"
+                f"--over {key} is given twice; give all its values at once: --over"
                 f" {key}=value,value"
             )
         found[key] = values
@@ -119,11 +112,11 @@ def _plans(
 
 
 def _refusal(path: Path, refused: dict[str, list[str]], count: int) -> PlanError:
-    """Return the refusal of a grid: each problem once, with the combinations that have it."""
+    """The error of a grid: each problem once, with its combinations."""
     having = {title for titles in refused.values() for title in titles}
     head = (
-        f"{path}: {len(having)} of {count} combinations cannot run, so nothing was started; change"
-        " or leave out these values"
+        f"{path}: {len(having)} of {count} combinations cannot run, so no run was started; change or"
+        " remove these values"
     )
     lines = [
         (

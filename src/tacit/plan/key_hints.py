@@ -1,9 +1,9 @@
-"""Which key of a plan somebody means who writes its last word only."""
+"""Find the full plan key for the last word of a key."""
 
 from __future__ import annotations
 
 _FIRST = ("privacy", "data", "server")
-"""Tables whose keys are meant most often, where several have one of that name."""
+"""Tables to prefer if several have a key of that name."""
 
 
 def find_key(word: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What plan keys may hold, and how every table of a plan is made."""
+"""Types of plan keys, and the validation that all tables of a plan share."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ One = TypeVar("One")
 
 
 def _as_tuple(value: object) -> object:
-    """Return a list as a tuple and a word as a tuple of it; anything else is left to be refused by
-    name.
-    """
+    """Turn a list into a tuple and a string into a tuple of one; pydantic refuses anything else."""
     if isinstance(value, list):
         return tuple(value)
     return (value,) if isinstance(value, str) else value
@@ -40,25 +38,25 @@ def _each_as_tuple(value: object) -> object:
 
 
 Listed = BeforeValidator(_as_tuple)
-"""Beside a tuple: takes a list too, as people write them, and one word for a list of one."""
+"""With a tuple: also accept a list, and a single string for a list of one."""
 ListedEach = BeforeValidator(_each_as_tuple)
 """The same for each value of a table."""
 Many = Annotated[tuple[One, ...], Listed]
 
 OWN = extensions.FORM
-"""Stands for every name that is not built in but refers to a part of the user's own."""
+"""Stands for every name that refers to a user-defined part."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Own:
-    """A string that refers to a part of the user's own, directly or by an entry point."""
+    """A string that refers to a user-defined part, directly or by an entry point."""
 
     part: extensions.Part
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        """Return the schema that turns a string into a reference; nothing is imported."""
+        """The schema that turns a string into a reference; nothing is imported."""
         return core_schema.no_info_after_validator_function(
             self._refer, core_schema.str_schema(max_length=extensions.LONGEST)
         )
@@ -66,15 +64,15 @@ class Own:
     def _refer(self, text: str) -> Reference:
         found = extensions.resolve(self.part, text)
         if found is None:
-            raise ValueError(f"no installed package has it in the group tacit.{self.part}")
+            raise ValueError(
+                f"no installed package has an entry point of this name in the group tacit.{self.part}"
+            )
         return found
 
 
 @dataclasses.dataclass(frozen=True)
 class Needs:
-    """What a required key needs, for the message that says it is missing, and perhaps what
-    to try.
-    """
+    """What a required key means, for the message that it is missing, and a value to try."""
 
     what: str
     hint: str = ""
@@ -82,7 +80,7 @@ class Needs:
 
 @dataclasses.dataclass(frozen=True)
 class Per:
-    """What an epsilon is per; every message about it says so."""
+    """The unit of an epsilon; every message about it states the unit."""
 
     unit: str
 
@@ -90,17 +88,20 @@ class Per:
 Clip = Annotated[
     Positive, Needs("the largest change of one weight", "try 1e-3, or ask `tacit advise`")
 ]
-Length = Annotated[Positive, Needs("the largest length of an update", "try 1")]
+Norm = Annotated[Positive, Needs("the maximum L2 norm of an update", "try 1")]
 RunLoss = Annotated[float, Ge(1e-3), Le(50), Needs("a value"), Per("run")]
 RunDelta = Annotated[
-    float, Gt(0), Lt(0.5), Needs("the chance with which epsilon may not hold, per run", "try 1e-5")
+    float,
+    Gt(0),
+    Lt(0.5),
+    Needs("the probability that epsilon does not hold, per run", "try 1e-5"),
 ]
 
 
 @dataclasses.dataclass(frozen=True)
 class ByName:
-    """The tables a key may hold, or none of them, told apart by their `name` or `kind`; without
-    one, it is the default's. With `own`, one of the tables is for parts of the user's own.
+    """A choice of tables by their `name` or `kind`, with a default name. With `own`, one of the
+    tables is for user-defined parts.
     """
 
     default: str
@@ -109,9 +110,7 @@ class ByName:
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        """Return the schema that looks at the name first, so that only one table's keys are asked
-        for.
-        """
+        """The schema that reads the name first, so that it validates the keys of one table only."""
         choices = {
             name: handler.generate_schema(table) for name, table in tables_in(source).items()
         }
@@ -135,15 +134,13 @@ class ByName:
 
 
 def fields_of(table: Any) -> dict[str, FieldInfo]:
-    """Return the keys of a table: their types, limits, defaults and meanings."""
+    """The keys of a table: their types, limits, defaults and meanings."""
     found: dict[str, FieldInfo] = table.__pydantic_fields__
     return found
 
 
 def tables_in(kind: Any) -> dict[str, Any]:
-    """Return the tables a key may hold, by the name that chooses them ("" if there is no choice);
-    none for a value.
-    """
+    """The tables a key may hold, by name ("" if there is only one); empty for a plain value."""
     found = [
         one
         for one in (kind, *get_args(kind))
@@ -155,7 +152,7 @@ def tables_in(kind: Any) -> dict[str, Any]:
 
 
 def tag_of(kind: Any) -> str:
-    """Return the key that chooses among the tables a key may hold."""
+    """The key that selects a table: `name` or `kind`."""
     found = next(one for one in get_args(kind) if one is not NoneType)
     return "kind" if "kind" in fields_of(found) else "name"
 

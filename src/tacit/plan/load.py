@@ -1,4 +1,4 @@
-"""From files and tables to plans: every problem in one message."""
+"""Read, check and write plans; one error lists all problems."""
 
 from __future__ import annotations
 
@@ -21,20 +21,16 @@ from tacit.plan.tables.model import Model
 
 
 def load(path: Path, overrides: list[str] | None = None) -> Plan:
-    """Read a plan file, apply `table.key=value` overrides, and check it; raise one PlanError with
-    all problems.
-    """
+    """Read a plan file, apply `table.key=value` overrides, and check it."""
     tree = toml.read(path)
     for setting in overrides or []:
         toml.override(tree, setting)
         drop_foreign(tree, setting, overrides or [])
-    return beside(path, parse(tree, where=str(path)))
+    return resolve_files(path, parse(tree, where=str(path)))
 
 
-def beside(path: Path, plan: Plan) -> Plan:
-    """The plan with its data's files beside the plan's own if there are any of these names, else
-    from where the command runs.
-    """
+def resolve_files(path: Path, plan: Plan) -> Plan:
+    """Resolve the plan's data files against the plan's folder, where they exist there."""
     data, test = plan.data, plan.data.test_source
     source = _near(path, data.source) if is_file(data) else data.source
     found = dataclasses.replace(
@@ -49,10 +45,9 @@ def _near(path: Path, source: str) -> str:
 
 
 def drop_foreign(tree: dict[str, Any], setting: str, overrides: list[str]) -> None:
-    """Take out of a table whose `name` an override changes what the plan's file says of the one it
-    had before.
+    """If an override changes the `name` of a table, remove the keys that the new name lacks.
 
-    What another override says stays, and is refused if it has no meaning.
+    Keys set by other overrides stay, and are refused if the new name lacks them.
     """
     key = setting.partition("=")[0].strip()
     known = {"codec.name": tables_in(Codec), "model.name": tables_in(Model)}.get(key)
@@ -60,17 +55,15 @@ def drop_foreign(tree: dict[str, Any], setting: str, overrides: list[str]) -> No
     if known is None or not isinstance(table, dict) or table.get("name") not in known:
         return
     own = {"name", *fields_of(known[table["name"]])}
-    told = {other.partition("=")[0].strip() for other in overrides}
+    kept = {other.partition("=")[0].strip() for other in overrides}
     for foreign in [
-        name for name in table if name not in own and f"{key.partition('.')[0]}.{name}" not in told
+        name for name in table if name not in own and f"{key.partition('.')[0]}.{name}" not in kept
     ]:
         del table[foreign]
 
 
 def parse(tree: dict[str, Any], where: str = "plan") -> Plan:
-    """Turn nested tables into a checked Plan, with what its preset fills in; raise one PlanError
-    with all problems.
-    """
+    """Turn nested tables into a checked Plan, with the settings that its preset computes."""
     tree = privacy.expanded(tree, where)
     try:
         plan = TypeAdapter(Plan).validate_json(json.dumps(tree, default=str))
@@ -81,10 +74,9 @@ def parse(tree: dict[str, Any], where: str = "plan") -> Plan:
 
 
 def parse_stored(facts: dict[str, Any], where: str) -> Plan:
-    """Return a plan with the model, features and columns that stand beside a stored model; no other
-    table means anything.
+    """A plan with the model, features and columns of a stored model; its other tables are defaults.
 
-    What a run needs beyond them, such as rows at the center, is not asked for.
+    It is not checked for what a run requires, such as public rows.
     """
     tree = {key: facts.get(key, {}) for key in ("model", "features")}
     try:
@@ -96,31 +88,27 @@ def parse_stored(facts: dict[str, Any], where: str) -> Plan:
 
 
 def check(plan: Plan, where: str = "plan") -> None:
-    """Raise one PlanError naming every combination in the plan that has no meaning."""
+    """Raise one PlanError that lists all contradictory settings."""
     found = problems(plan)
     if found:
         raise _refusal(where, found)
 
 
 def check_run(plan: Plan, where: str = "plan") -> None:
-    """Raise a PlanError if the plan makes sense but a run of it would find no rows to
-    measure on.
-    """
+    """Raise PlanError if a run of the plan would have no test rows."""
     found = run_problems(plan)
     if found:
         raise _refusal(where, found)
 
 
 def dump(plan: Plan) -> dict[str, Any]:
-    """Return the plan as nested tables of plain values; `parse(dump(plan)) == plan`."""
+    """The plan as nested tables of plain values; `parse(dump(plan)) == plan`."""
     tables: dict[str, Any] = _without_none(dataclasses.asdict(plan))
     return tables
 
 
-def untouched(plan: Plan) -> dict[str, Any]:
-    """Return the tables of a plan in which nothing is set; the tables of codec and model have this
-    plan's keys too.
-    """
+def list_defaults(plan: Plan) -> dict[str, Any]:
+    """The tables of a default plan, with the keys of this plan's codec and model added."""
     tables = dump(Plan())
     for name in ("model", "codec"):
         own = {
@@ -133,7 +121,7 @@ def untouched(plan: Plan) -> dict[str, Any]:
 
 
 def to_toml(plan: Plan) -> str:
-    """Return the plan as TOML text with every setting written out."""
+    """The plan as TOML text with every setting written out."""
     return toml.write(dump(plan))
 
 

@@ -1,4 +1,4 @@
-"""The parts of a user's own that a plan names, in any of its tables."""
+"""User-defined parts that a plan names, in any of its tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def find_own_parts(plan: Plan) -> dict[str, Reference]:
 
 
 def pin_own_parts(plan: Plan) -> Plan:
-    """Pin every part of the user's own to the code that is here, unless it is pinned already."""
+    """Pin every user-defined part to the hash of its code, unless it is pinned already."""
     pinned: Plan = _replace(plan, extensions.pin)
     return pinned
 

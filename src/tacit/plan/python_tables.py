@@ -1,6 +1,4 @@
-"""Tables of a plan that are made in Python: what is wrong with one is said as it is for a plan
-file.
-"""
+"""Plan tables constructed in Python: their errors read as those of a plan file."""
 
 from __future__ import annotations
 
@@ -14,9 +12,7 @@ from tacit.plan.explain import explain
 
 
 def raise_plan_errors(table: Any) -> None:
-    """Make the constructor of a table raise PlanError, with a sentence for each problem, in place
-    of pydantic's error.
-    """
+    """Make the constructor of a table raise PlanError instead of pydantic's error."""
     construct = table.__init__
 
     @functools.wraps(construct)

@@ -11,7 +11,7 @@ from typing import Any
 from tacit.errors import PlanError
 
 LARGEST = 1_000_000
-"""Bytes of a plan. The longest lists of columns need a tenth of it."""
+"""Maximum size of a plan in bytes. The longest lists of columns take a tenth of it."""
 
 DEEPEST = 8
 """Parts of a dotted key. Plans have three; the time and memory of a TOML reader grow with their
@@ -34,26 +34,26 @@ _QUOTED = re.compile(
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return the tables of a plan file."""
+    """Read the tables of a plan file."""
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST + 1)
         return tree_of(content.decode("utf-8"))
     except OSError as error:
         raise PlanError(
-            f"{path}: cannot be read ({error.strerror}); `tacit init` writes a plan to start from"
+            f"{path} cannot be read ({error.strerror}); `tacit init` writes a plan to start from"
         ) from None
     except UnicodeDecodeError as error:
         raise PlanError(
-            f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8"
+            f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8"
         ) from None
     except ValueError as error:
         hint = (
-            f"; a table of your own? `tacit init --from {path}` writes a plan for it"
+            f"; if it is a data file, `tacit init --from {path}` writes a plan for it"
             if path.suffix.lower() != ".toml"
             else ""
         )
-        raise PlanError(f"{path}: is not valid TOML: {error}{hint}") from None
+        raise PlanError(f"{path} is not valid TOML: {error}{hint}") from None
 
 
 def tree_of(text: str) -> dict[str, Any]:
@@ -64,10 +64,10 @@ def tree_of(text: str) -> dict[str, Any]:
     100 kB of dots.
     """
     if len(text) > LARGEST:
-        raise ValueError(f"a plan needs at most {LARGEST:,} bytes")
+        raise ValueError(f"a plan has at most {LARGEST:,} bytes")
     keys = re.sub(r"[ \t]+", "", re.sub(r"[\w-]+", "k", _QUOTED.sub("k", text)))
     if ".k" * DEEPEST in keys:
-        raise ValueError(f"a key needs at most {DEEPEST} parts between dots")
+        raise ValueError(f"a key has at most {DEEPEST} parts between dots")
     try:
         return tomllib.loads(text)
     except RecursionError:
@@ -75,12 +75,12 @@ def tree_of(text: str) -> dict[str, Any]:
 
 
 def override(tree: dict[str, Any], setting: str) -> None:
-    """Change one key of a plan's tables as `table.key=value` says."""
+    """Apply one `table.key=value` setting to a plan's tables."""
     key, equals, text = (part.strip() for part in setting.partition("="))
     tables = key.split(".")
     if not equals or not key or len(tables) > DEEPEST:
         raise PlanError(
-            f"-o {setting[:200]}: needs the form table.key=value, for example -o codec.epsilon=1"
+            f"-o must have the form table.key=value, such as -o codec.epsilon=1, got {setting[:200]}"
         )
     for table in tables[:-1]:
         tree = tree.setdefault(table, {})
@@ -96,7 +96,7 @@ def override(tree: dict[str, Any], setting: str) -> None:
 
 
 def write(tree: dict[str, Any]) -> str:
-    """Return tables as TOML text."""
+    """Tables as TOML text."""
     return "\n".join(_lines(tree, ())).strip() + "\n"
 
 

@@ -51,7 +51,7 @@ def _settings(plan: Plan) -> dict[str, Any]:
     """Return the settings that are not as by default, by key: a key that is added later changes no
     older fingerprint.
     """
-    default, written = _flat(plans.untouched(plan)), _flat(plans.dump(plan))
+    default, written = _flat(plans.list_defaults(plan)), _flat(plans.dump(plan))
     if plan.data.partition != "client":
         written.pop("privacy.clients", None)  # the same as data.clients
     return {

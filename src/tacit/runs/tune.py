@@ -20,7 +20,7 @@ from typing import Any
 from tacit import data
 from tacit.errors import PlanError
 from tacit.plan import Plan, parse, toml
-from tacit.plan.load import beside
+from tacit.plan.load import resolve_files
 from tacit.plan.tables.data import VALIDATION_SHARE
 from tacit.runs import record, run_folder
 from tacit.runs.sweep import Outcome
@@ -96,7 +96,7 @@ def tune(path: Path, overrides: Sequence[str], run: Runner) -> Tuned:
     tree = toml.read(path)
     for setting in overrides:
         toml.override(tree, setting)
-    plan = beside(path, parse(copy.deepcopy(tree)))
+    plan = resolve_files(path, parse(copy.deepcopy(tree)))
     if plan.regime != "federated" or plan.personal:
         raise PlanError(
             f"tune({path.name}) needs regime = 'federated' and one model for all clients; got"
@@ -110,7 +110,7 @@ def tune(path: Path, overrides: Sequence[str], run: Runner) -> Tuned:
             {**one, "server.rounds": str(max(1, round(int(one["server.rounds"]) * share)))}
             for one in wanted
         ]
-        plans = [beside(path, _validated(tree, one, clients)) for one in cut]
+        plans = [resolve_files(path, _validated(tree, one, clients)) for one in cut]
         outcomes = run(plans, [", ".join(f"{k}={v}" for k, v in one.items()) for one in cut])
         found = [_trial(one, outcome) for one, outcome in zip(wanted, outcomes, strict=True)]
         trials.extend(replace(trial, settings=one) for one, trial in zip(cut, found, strict=True))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tacit.data import Table
 from tacit.data.k_anonymity import RowRelease
-from tacit.plan import Columns, Sharing
+from tacit.plan import Columns, RowSharing
 from tacit.rows import Clients
 
 LABELS = ["a", "b", "c"]
@@ -45,7 +45,7 @@ def tables(draw: st.DrawFn) -> tuple[Table, Clients]:
     return Table(train=frame, test=frame.clear(), columns=COLUMNS, source="made up"), clients
 
 
-def recount(offer: RowRelease, settings: Sharing) -> list[str]:
+def recount(offer: RowRelease, settings: RowSharing) -> list[str]:
     """Return what is wrong with an offer, found by counting its rows one by one."""
     owner = [
         client for client, size in enumerate(offer.clients.sizes().tolist()) for _ in range(size)
@@ -82,7 +82,7 @@ def recount(offer: RowRelease, settings: Sharing) -> list[str]:
     return wrong
 
 
-def _may(labels: Counter[str], settings: Sharing) -> bool:
+def _may(labels: Counter[str], settings: RowSharing) -> bool:
     rows = sum(labels.values())
     if rows < (settings.k or 0):
         return False

@@ -12,7 +12,7 @@ import pytest
 from tacit.data import Table, load
 from tacit.data.clients.divide import divide
 from tacit.data.k_anonymity import RowRelease, decide_release, examine
-from tacit.plan import Columns, Data, Sharing
+from tacit.plan import Columns, Data, RowSharing
 from tacit.randomness import Draws
 from tacit.rows import Clients
 from tests.data.conftest import need
@@ -23,9 +23,9 @@ pytestmark = pytest.mark.skipif(
 )
 DRAWS = Draws.seeded(0)
 RULES = [
-    Sharing(k=5, counts="global"), Sharing(k=20, counts="global"), Sharing(rule="distinct_l", k=5, l=2, counts="global"),
-    Sharing(rule="distinct_l", k=3, l=3, counts="global"), Sharing(rule="entropy_l", k=5, l=2, counts="global"),
-    Sharing(k=3, release="whole_row", counts="global"), Sharing(rule="distinct_l", k=4, l=2, release="whole_row", counts="global"),
+    RowSharing(k=5, counts="global"), RowSharing(k=20, counts="global"), RowSharing(rule="distinct_l", k=5, l=2, counts="global"),
+    RowSharing(rule="distinct_l", k=3, l=3, counts="global"), RowSharing(rule="entropy_l", k=5, l=2, counts="global"),
+    RowSharing(k=3, release="whole_row", counts="global"), RowSharing(rule="distinct_l", k=4, l=2, release="whole_row", counts="global"),
 ]  # fmt: skip
 
 
@@ -89,7 +89,11 @@ def test_adult(tmp_path: Path) -> None:
     data = Data(source="adult", test=0.0, clients=10, partition="quantile", by="age")
     table = load(data, DRAWS)
     clients = divide(table, data, DRAWS)
-    rules = [Sharing(k=100), Sharing(rule="label_k", k=300), Sharing(rule="distinct_l", k=100, l=2)]
+    rules = [
+        RowSharing(k=100),
+        RowSharing(rule="label_k", k=300),
+        RowSharing(rule="distinct_l", k=100, l=2),
+    ]
     offers = [decide_release(table, clients, settings, DRAWS) for settings in rules]
     said = read_by_pycanon(tmp_path, offers)
     assert (

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
 from tacit.data.k_anonymity import decide_release, release
-from tacit.plan import Sharing
+from tacit.plan import RowSharing
 from tacit.randomness import Draws
 from tests.data.k_anonymity.tables import recount, tables
 
@@ -28,7 +28,7 @@ ROUNDER = st.sampled_from(
     st.sampled_from(["local", "global"]),
 )
 def test_distinct_l_by_recount(made, k, l, kind, counts) -> None:  # noqa: E741
-    wanted = Sharing(rule="distinct_l", k=k, l=l, release=kind, counts=counts)
+    wanted = RowSharing(rule="distinct_l", k=k, l=l, release=kind, counts=counts)
     assert recount(decide_release(*made, wanted, DRAWS), wanted) == []
 
 
@@ -41,7 +41,7 @@ def test_distinct_l_by_recount(made, k, l, kind, counts) -> None:  # noqa: E741
     st.sampled_from(["local", "global"]),
 )
 def test_whole_row_by_recount(made, k, rules, rule, counts) -> None:
-    wanted = Sharing(rule=rule, k=k, release="whole_row", counts=counts, generalise=rules)
+    wanted = RowSharing(rule=rule, k=k, release="whole_row", counts=counts, generalise=rules)
     assert recount(decide_release(*made, wanted, DRAWS), wanted) == []
 
 
@@ -53,7 +53,7 @@ def test_whole_row_by_recount(made, k, rules, rule, counts) -> None:
     st.sampled_from(["k_anonymity", "label_k", "entropy_l"]),
 )
 def test_the_other_rules_by_recount(made, k, l, rule) -> None:  # noqa: E741
-    wanted = Sharing(rule=rule, k=k, l=l if rule == "entropy_l" else None)
+    wanted = RowSharing(rule=rule, k=k, l=l if rule == "entropy_l" else None)
     assert recount(decide_release(*made, wanted, DRAWS), wanted) == []
 
 
@@ -66,7 +66,7 @@ def test_a_rule_that_is_off_by_one_is_caught(monkeypatch, rule, step) -> None:
         return honest(classes, labels, kinds, replace(wanted, k=wanted.k + step))
 
     monkeypatch.setattr(release, "find_allowed_classes", twin)
-    wanted = Sharing(rule=rule, k=3, l=2 if rule == "distinct_l" else None)
+    wanted = RowSharing(rule=rule, k=3, l=2 if rule == "distinct_l" else None)
     try:
         find(
             tables(),
@@ -81,7 +81,7 @@ def test_a_rule_that_is_off_by_one_is_caught(monkeypatch, rule, step) -> None:
 @settings(max_examples=100, deadline=None)
 def test_what_leaves_and_what_stays_are_all_rows(made, k) -> None:
     table, clients = made
-    found = decide_release(table, clients, Sharing(k=k), DRAWS)
+    found = decide_release(table, clients, RowSharing(k=k), DRAWS)
     kept = found.kept()
     gone = [found.released_by(client).height for client in range(len(clients))]
     assert (kept.sizes() + np.array(gone) == clients.sizes()).all()

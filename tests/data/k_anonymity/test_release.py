@@ -12,7 +12,7 @@ from tacit.data.clients.divide import divide
 from tacit.data.k_anonymity import add_key_column, decide_release, examine, similarity_key, stable
 from tacit.data.k_anonymity.hierarchy import generalise
 from tacit.errors import DataError
-from tacit.plan import Columns, Data, Sharing
+from tacit.plan import Columns, Data, RowSharing
 from tacit.randomness import Draws
 from tacit.rows import Clients
 from tests import seeds
@@ -92,7 +92,7 @@ def test_no_name_of_a_column_hides_that_every_row_is_unique(name, rule) -> None:
     clients = Clients(order=np.arange(48), starts=np.array([0, 16, 48]))
     for counts in ("local", "global", "with_test"):
         assert not decide_release(
-            table, clients, Sharing(k=3, rule=rule, counts=counts), DRAWS
+            table, clients, RowSharing(k=3, rule=rule, counts=counts), DRAWS
         ).disclosed.any()
 
 
@@ -155,7 +155,7 @@ def test_a_key_of_ones_own_decides_what_is_shared() -> None:
         source="",
     )
     clients = Clients(order=np.arange(3), starts=np.array([0, 3]))
-    assert decide_release(table, clients, Sharing(k=2), DRAWS).disclosed.tolist() == [
+    assert decide_release(table, clients, RowSharing(k=2), DRAWS).disclosed.tolist() == [
         True,
         True,
         False,
@@ -177,8 +177,8 @@ def test_k_other_rows_are_one_more_than_k_rows(rule) -> None:
     clients = Clients(order=np.arange(10), starts=np.array([0, 10]))
     l = 2 if rule == "distinct_l" else None  # noqa: E741
     for k in range(1, 8):
-        others = Sharing(rule=rule, k=k, l=l, k_of="other_rows")
-        standard = Sharing(rule=rule, k=k + 1, l=l)
+        others = RowSharing(rule=rule, k=k, l=l, k_of="other_rows")
+        standard = RowSharing(rule=rule, k=k + 1, l=l)
         assert others.rows_alike == standard.rows_alike == k + 1
         assert (
             decide_release(table, clients, others, DRAWS).disclosed
@@ -194,11 +194,13 @@ def test_nothing_to_look_alike_in_is_refused() -> None:
     )
     clients = Clients(order=np.arange(2), starts=np.array([0, 2]))
     with pytest.raises(DataError, match=r"name them in data\.columns\.quasi"):
-        decide_release(table, clients, Sharing(k=1), DRAWS)
-    assert decide_release(table, clients, Sharing(k=1, release="whole_row"), DRAWS).disclosed.all()
+        decide_release(table, clients, RowSharing(k=1), DRAWS)
+    assert decide_release(
+        table, clients, RowSharing(k=1, release="whole_row"), DRAWS
+    ).disclosed.all()
     with pytest.raises(DataError, match="lower it to at most 2"):
         decide_release(
-            table, clients, Sharing(rule="distinct_l", k=1, l=3, release="whole_row"), DRAWS
+            table, clients, RowSharing(rule="distinct_l", k=1, l=3, release="whole_row"), DRAWS
         )
 
 
@@ -212,8 +214,8 @@ def test_rows_held_out_at_a_client_are_neither_counted_nor_shared() -> None:
         source="",
     )
     held = Clients(order=np.array([0, 2]), starts=np.array([0, 2]))
-    assert not decide_release(table, held, Sharing(k=3), DRAWS).disclosed.any()
-    assert decide_release(table, held, Sharing(k=2), DRAWS).disclosed.all()
+    assert not decide_release(table, held, RowSharing(k=3), DRAWS).disclosed.any()
+    assert decide_release(table, held, RowSharing(k=2), DRAWS).disclosed.all()
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +237,7 @@ SHARES = {
     [(rule, k, share) for rule, by in SHARES.items() for k, share in by.items()],
 )
 def test_the_share_of_adult_that_is_shared(adult, rule, k, share) -> None:
-    found = examine(decide_release(*adult, Sharing(rule=rule, k=k), DRAWS))
+    found = examine(decide_release(*adult, RowSharing(rule=rule, k=k), DRAWS))
     assert found.rows == 30_162
     assert found.share == pytest.approx(share, abs=0.001)
     assert found.smallest_class >= k
@@ -246,32 +248,37 @@ def test_the_largest_classes_of_adult(adult) -> None:
         ("k_anonymity", 554, {"age": 37, "race": "White", "sex": "Male"}),
         ("label_k", 402, {"age": 25, "race": "White", "sex": "Male"}),
     ):
-        found = examine(decide_release(*adult, Sharing(rule=rule, k=largest), DRAWS))
+        found = examine(decide_release(*adult, RowSharing(rule=rule, k=largest), DRAWS))
         assert (found.disclosed, found.classes) == (largest, 1)
         assert found.largest[0].values == values
         assert (
-            examine(decide_release(*adult, Sharing(rule=rule, k=largest + 1), DRAWS)).disclosed == 0
+            examine(decide_release(*adult, RowSharing(rule=rule, k=largest + 1), DRAWS)).disclosed
+            == 0
         )
 
 
 def test_what_adult_would_show(adult) -> None:
-    hundred = examine(decide_release(*adult, Sharing(k=100), DRAWS))
+    hundred = examine(decide_release(*adult, RowSharing(k=100), DRAWS))
     assert (hundred.classes, hundred.single_label_classes) == (86, 8)
     assert hundred.unique_share == pytest.approx(0.763, abs=0.001)
     by_label = {
-        k: examine(decide_release(*adult, Sharing(rule="label_k", k=k), DRAWS)).single_label_share
+        k: examine(
+            decide_release(*adult, RowSharing(rule="label_k", k=k), DRAWS)
+        ).single_label_share
         for k in (100, 200, 300)
     }
     assert by_label[100] == pytest.approx(0.48, abs=0.005)
     assert by_label[200] == pytest.approx(0.69, abs=0.005)
     assert by_label[300] == 1.0
-    true_diversity = examine(decide_release(*adult, Sharing(rule="distinct_l", k=100, l=2), DRAWS))
+    true_diversity = examine(
+        decide_release(*adult, RowSharing(rule="distinct_l", k=100, l=2), DRAWS)
+    )
     assert true_diversity.single_label_share == 0
 
 
 def test_local_and_global_counts_agree_where_a_class_has_one_owner(adult) -> None:
     one, other = (
-        decide_release(*adult, Sharing(k=100, counts=counts), DRAWS).disclosed
+        decide_release(*adult, RowSharing(k=100, counts=counts), DRAWS).disclosed
         for counts in ("local", "global")
     )
     assert (one == other).all()

@@ -15,7 +15,7 @@ from tacit.data.k_anonymity.rules import find_allowed_classes, group_by_key
 from tacit.data.k_anonymity.stable import draw_disclosed
 from tacit.data.table import Table
 from tacit.errors import DataError
-from tacit.plan import Columns, Sharing
+from tacit.plan import Columns, RowSharing
 from tacit.randomness import Draws
 from tacit.rows import Clients
 
@@ -58,7 +58,9 @@ class RowRelease:
         )
 
 
-def decide_release(table: Table, clients: Clients, settings: Sharing, draws: Draws) -> RowRelease:
+def decide_release(
+    table: Table, clients: Clients, settings: RowSharing, draws: Draws
+) -> RowRelease:
     """Decide which rows of each client may be disclosed under a plan's rule.
 
     Guarantees: with `counts` local, global or with_test every released row equals at least k - 1
@@ -103,7 +105,7 @@ def list_released_columns(columns: Columns) -> list[str]:
     return [name for name in dict.fromkeys(named) if name != columns.label]
 
 
-def _choose_key(rows: pl.DataFrame, columns: Columns, settings: Sharing) -> tuple[str, ...]:
+def _choose_key(rows: pl.DataFrame, columns: Columns, settings: RowSharing) -> tuple[str, ...]:
     match settings.release:
         case "whole_row":
             return tuple(name for name in rows.columns if name != columns.label)
@@ -123,7 +125,7 @@ def _choose_key(rows: pl.DataFrame, columns: Columns, settings: Sharing) -> tupl
 
 
 def _decide_rows(
-    classes: Classes, labels: pl.Series, settings: Sharing, draws: Draws
+    classes: Classes, labels: pl.Series, settings: RowSharing, draws: Draws
 ) -> NDArray[np.bool_]:
     if settings.counts == "stable":
         assert settings.epsilon is not None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tacit.data.k_anonymity.classes import Classes, group_equal_rows
 from tacit.errors import DataError
-from tacit.plan import Sharing
+from tacit.plan import RowSharing
 
 _TINY = 1e-12
 """What a sum of logarithms may lose: an even split of two labels has an entropy of ln 2 less a
@@ -23,7 +23,7 @@ rounding error.
 
 
 def group_by_key(
-    key: pl.DataFrame, owner: pl.Series | None, label: pl.Series, settings: Sharing
+    key: pl.DataFrame, owner: pl.Series | None, label: pl.Series, settings: RowSharing
 ) -> Classes:
     """Group rows by the key, by owner if given, and with `label_k` by label."""
     beside = [] if owner is None else [owner]
@@ -37,7 +37,7 @@ def group_by_key(
 
 
 def find_allowed_classes(
-    classes: Classes, labels: NDArray[np.int64], kinds: int, settings: Sharing
+    classes: Classes, labels: NDArray[np.int64], kinds: int, settings: RowSharing
 ) -> NDArray[np.bool_]:
     """Find the classes whose rows may be disclosed.
 
@@ -67,7 +67,7 @@ def find_allowed_classes(
 
 
 def _count_by_label(
-    classes: Classes, labels: NDArray[np.int64], kinds: int, settings: Sharing
+    classes: Classes, labels: NDArray[np.int64], kinds: int, settings: RowSharing
 ) -> tuple[NDArray[np.int64], float]:
     """Count the rows of each label in each class; also return the plan's l."""
     assert settings.l is not None, "a checked plan says l"

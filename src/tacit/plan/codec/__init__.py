@@ -1,6 +1,4 @@
-"""[codec]: what happens to an update before it leaves the client; one class per codec, each with
-its own keys.
-"""
+"""[codec]: how updates are encoded before they leave the client; one class per codec."""
 
 from __future__ import annotations
 
@@ -43,14 +41,12 @@ Codec = (
 
 
 def epsilon_unit(name: str) -> str:
-    """Return what the epsilon of the codec of that name is per."""
+    """The unit of the epsilon of the codec with this name."""
     return str(getattr(tables_in(Codec).get(name), "unit", "update"))
 
 
 def problems(plan: Plan) -> list[str]:
-    """Return a sentence if updates are to be coded that nobody sends, or for settings that cannot
-    work.
-    """
+    """List settings of the codec that cannot work, one sentence each."""
     own = [
         sentence
         for family in (bits, levels, hashcomb, noise, rotated)
@@ -60,7 +56,7 @@ def problems(plan: Plan) -> list[str]:
 
 
 def readable(codec: Codec) -> bool:
-    """Return whether a server can read what updates add up to; else only clients can."""
+    """Whether the server can read the sum of updates; otherwise only clients can."""
     return not isinstance(codec, HashComb) and not (isinstance(codec, RQM) and codec.tokens)
 
 
@@ -68,8 +64,8 @@ def _unread(plan: Plan) -> list[str]:
     if readable(plan.codec) or plan.data.share is None:
         return []
     return [
-        "data.share: needs a codec the server can read, to train on rows of its own; got tokens"
-        f" ({plan.codec.name!r})"
+        "data.share requires a codec that the server can decode, since the server trains on"
+        f" disclosed rows; got tokens ({plan.codec.name!r})"
     ]
 
 
@@ -77,6 +73,6 @@ def _unsent(plan: Plan) -> list[str]:
     if plan.regime == "federated" or isinstance(plan.codec, Plain):
         return []
     return [
-        f"codec.name: needs 'plain', since regime = {plan.regime!r} sends no update; got"
+        f"codec.name must be 'plain', since regime = {plan.regime!r} sends no update; got"
         f" {plan.codec.name!r}"
     ]

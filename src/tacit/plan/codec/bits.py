@@ -1,4 +1,4 @@
-"""Codecs that send bits of an update: `rr`, `rr_sampled`, and `sign`, which protects nothing."""
+"""Codecs that send bits of an update: `rr`, `rr_sampled`, and `sign`, which has no guarantee."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from tacit.plan.plan import Plan
 
 _LEAST = 1e-9
-"""Below it the 32-bit threshold of a coin is exactly one half: nothing of the update would be left.
+"""Below it the 32-bit threshold of a coin is exactly one half, and the bit is independent of the
+update.
 """
 
 
@@ -25,45 +26,43 @@ class RR:
     adds_up: ClassVar[bool] = True
     name: Literal["rr"] = "rr"
     epsilon: Annotated[float, Ge(_LEAST), Le(20), Needs("a value"), Per(unit)]
-    """The loss one bit may cost, **per bit**."""
+    """Privacy loss of one bit, **per bit**."""
     clip: Clip
     """Largest change of one parameter in one round; public, never computed from data."""
     clip_l1: Positive | None = None
-    """Also bound the sum of all changes of an update, which bounds the loss per update."""
+    """Also clip each update to this L1 norm, which bounds the loss per update."""
     decoder: Literal["corrected", "printed"] = "corrected"
-    """`printed` decodes as the paper prints it, which is wrong, to show the error."""
+    """`printed` uses the paper's decoding formula, which is wrong, to show its error."""
     of: Literal["updates", "weights"] = "updates"
-    """What the bits are of. `weights`: the trained weights themselves, each within ±`clip`, as
-    LDP-FL has it (Sun et al. 2020).
+    """What the bits encode. `weights`: the trained weights themselves, each clipped to ±`clip`, as
+    in LDP-FL (Sun et al. 2020).
     """
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class RRSampled:
-    """A few randomised bits per update, sound for the whole update."""
+    """A few randomised bits per update, with a guarantee for the whole update."""
 
     unit: ClassVar[str] = "update"
     name: Literal["rr_sampled"] = "rr_sampled"
     epsilon: Annotated[float, Ge(_LEAST), Le(1000), Needs("a value"), Per(unit)]
-    """The loss one update may cost, **per update**."""
+    """Privacy loss of one update, **per update**."""
     clip: Clip
     """Largest change of one parameter in one round; public, never computed from data."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Sign:
-    """One bit per parameter, its sign, and one mean size, for the bytes: no protection, and
-    biased.
-    """
+    """One sign bit per parameter and one mean magnitude, to reduce bytes: no protection, biased."""
 
     name: Literal["sign"] = "sign"
 
 
 def problems(codec: object, plan: Plan) -> list[str]:
-    """Return a sentence if weights are sent to a rule that compares updates."""
+    """List settings of a codec with bits that cannot work, one sentence each."""
     if isinstance(codec, RR) and codec.of == "weights" and plan.server.one_by_one:
         return [
-            f"codec.of: needs 'updates' with server.rule = {plan.server.rule!r}, which compares"
+            f"codec.of must be 'updates' with server.rule = {plan.server.rule!r}, which compares"
             " updates; got 'weights'"
         ]
     return []

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class RQM:
-    """A few random levels, and random rounding to one of them: a quantiser with a guarantee per
+    """Randomised quantisation: random rounding to a random subset of levels, with a guarantee per
     coordinate.
     """
 
@@ -25,30 +25,30 @@ class RQM:
     margin: Annotated[
         Positive, Needs("how far levels reach beyond the clip", "try the clip itself")
     ]
-    """How far levels reach beyond the clip. More of it costs accuracy and lowers epsilon."""
+    """How far levels reach beyond the clip. A larger margin lowers epsilon and accuracy."""
     levels: Annotated[int, Ge(2), Le(256)] = 16
-    """How many levels there are; a parameter takes log2 of that in bits, rounded up."""
+    """Number of levels; a parameter takes ceil(log2(levels)) bits."""
     keep: Annotated[float, Gt(0), Lt(1)] = 0.42
-    """The probability that a level other than the outermost may be used. Less of it costs accuracy
-    and lowers epsilon.
+    """Probability that a level other than the outermost two may be used. A smaller probability
+    lowers epsilon and accuracy.
     """
     coordinates: Count | None = None
-    """Send only this many parameters of each update, picked by public randomness; all others cost
-    nothing.
+    """Send only this many parameters of each update, chosen by public randomness; the others incur
+    no privacy loss.
     """
     tokens: bool = False
-    """Send levels under tokens only clients can read, as `hashcomb` does; costs and claims stay the
-    same.
+    """Send levels as tokens that only clients can decode, as `hashcomb` does; the privacy claim is
+    the same.
     """
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class QSGD:
-    """A few bits per parameter by random rounding, for the bytes: no protection."""
+    """A few bits per parameter by random rounding, to reduce bytes: no protection."""
 
     name: Literal["qsgd"] = "qsgd"
     bits: Annotated[int, Ge(1), Le(16)] = 8
-    """Bits per parameter, the sign among them."""
+    """Bits per parameter, including the sign."""
     norm: Literal["l2", "max"] = "l2"
     """The range of the levels: the L2 norm of the update, as published, or its largest absolute
     value, which rounds less.
@@ -56,18 +56,18 @@ class QSGD:
 
 
 def problems(codec: object, plan: Plan) -> list[str]:
-    """Return a sentence for each setting of a codec with levels that cannot work."""
+    """List settings of a codec with levels that cannot work, one sentence each."""
     found = list[str]()
     if not isinstance(codec, RQM):
         return found
     if not 1e-3 <= codec.margin / codec.clip <= 1e3:
         found.append(
-            "codec.margin: needs a value from codec.clip / 1000 to 1000 codec.clip; got"
+            "codec.margin must be between codec.clip / 1000 and 1000 codec.clip, got"
             f" {codec.margin:g} with clip {codec.clip:g}"
         )
     if codec.tokens and codec.coordinates is not None:
         found.append(
-            "codec.tokens: needs all coordinates of an update, to be counted by coordinate; leave"
-            " out codec.coordinates"
+            "codec.tokens requires all coordinates of an update, since tokens are counted per"
+            " coordinate; remove codec.coordinates"
         )
     return found

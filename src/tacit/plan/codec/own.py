@@ -1,4 +1,4 @@
-"""A codec of the user's own."""
+"""A user-defined codec."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ class OwnCodec:
     SHA-256 of its file at the end, other code is refused; a run writes it into its own plan.
     """
     settings: dict[Name, Setting] = field(default_factory=dict)
-    """What the codec's own table of settings takes; checked before any data is read."""
+    """Settings of the codec, as its own table defines them; checked before any data is read."""

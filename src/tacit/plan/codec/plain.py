@@ -1,4 +1,4 @@
-"""`plain`: updates as they are."""
+"""`plain`: unmodified updates."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tacit.plan.kinds import STRICT, Positive
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Plain:
-    """32-bit numbers as they are: no protection."""
+    """Unmodified 32-bit numbers: no protection."""
 
     name: Literal["plain"] = "plain"
     clip_l2: Positive | None = None
-    """Largest L2 norm of an update; larger ones are scaled. Clipping alone protects nobody: it
-    shows what the clip of a private plan costs without its noise.
+    """Maximum L2 norm of an update; larger updates are scaled down. Clipping alone protects nobody;
+    it isolates the effect of a private plan's clip from that of its noise.
     """

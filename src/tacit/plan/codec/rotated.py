@@ -1,6 +1,4 @@
-"""Codecs that rotate an update before they randomise it: `projunit`, and `onebit` and `skellam`,
-whose sum alone may be seen.
-"""
+"""Codecs that rotate an update before they randomise it: `projunit`, `onebit` and `skellam`."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from annotated_types import Ge, Gt, Le
 from pydantic.dataclasses import dataclass
 
-from tacit.plan.kinds import STRICT, Length, Needs, Per, RunDelta, RunLoss
+from tacit.plan.kinds import STRICT, Needs, Norm, Per, RunDelta, RunLoss
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -19,96 +17,95 @@ _Reporters = Annotated[float, Gt(0), Le(1)]
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class ProjUnit:
-    """A short random vector that leans towards the update: sound for the whole update, trusting
-    nobody.
-    """
+    """ProjUnit: a short random vector biased towards the update. Local DP for the whole update."""
 
     unit: ClassVar[str] = "update"
     USUAL: ClassVar[int] = 1000
     name: Literal["projunit"] = "projunit"
     epsilon: Annotated[float, Ge(1e-2), Le(16), Needs("a value"), Per(unit)]
-    """The loss one update may cost, **per update**."""
-    clip: Length
-    """Largest length (l2) of an update; longer ones are scaled. Public, never computed from data.
+    """Privacy loss of one update, **per update**."""
+    clip: Norm
+    """Maximum L2 norm of an update; larger updates are scaled down. Public, never computed from
+    data.
     """
     coordinates: Annotated[int, Ge(32), Le(1_000_000_000)] | None = None
-    """How many numbers a message has, 16 bits each; more of them hardly help. If not given, 1000,
-    or all parameters if fewer.
+    """Numbers per message, 16 bits each; more of them hardly help. Default: 1000, or all parameters
+    if there are fewer.
     """
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class OneBit:
-    """One random bit per parameter, of which the server sees the sum alone: all clients' coins
-    together are the noise.
+    """One random bit per parameter. The server sees only the sum; the randomness of all clients
+    together is the noise (distributed DP).
     """
 
     unit: ClassVar[str] = "run"
     adds_up: ClassVar[bool] = True
     name: Literal["onebit"] = "onebit"
     epsilon: RunLoss
-    """The loss all rounds together may cost a client that answers every one, **per run**."""
+    """Privacy loss of a client that responds in all rounds, **per run**."""
     delta: RunDelta
-    """The chance with which it may cost more; totals per run are stated at it, whatever
-    `ledger.delta` is.
+    """Probability that the loss is larger. Totals per run are stated at this delta, not at
+    `ledger.delta`.
     """
-    clip: Length
-    """Largest length (l2) of an update; longer ones are scaled. Public, never computed from data.
+    clip: Norm
+    """Maximum L2 norm of an update; larger updates are scaled down. Public, never computed from
+    data.
     """
     reporters: _Reporters = 1.0
-    """The share of a round's clients whose coins are counted on: with fewer answers the model stays
-    as it is.
+    """Minimum share of a round's clients whose randomness must be in the sum; with fewer responses
+    the round leaves the model unchanged.
     """
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Skellam:
-    """Whole numbers to which each client adds its share of the noise, and of which the server sees
-    the sum alone.
+    """Integers to which each client adds its share of Skellam noise; the server sees only the sum
+    (distributed DP).
     """
 
     unit: ClassVar[str] = "run"
     adds_up: ClassVar[bool] = True
     name: Literal["skellam"] = "skellam"
     epsilon: RunLoss
-    """The loss all rounds together may cost a client that answers every one, **per run**."""
+    """Privacy loss of a client that responds in all rounds, **per run**."""
     delta: RunDelta
-    """The chance with which it may cost more; totals per run are stated at it, whatever
-    `ledger.delta` is.
+    """Probability that the loss is larger. Totals per run are stated at this delta, not at
+    `ledger.delta`.
     """
-    clip: Length
-    """Largest length (l2) of an update; longer ones are scaled. Public, never computed from data.
+    clip: Norm
+    """Maximum L2 norm of an update; larger updates are scaled down. Public, never computed from
+    data.
     """
     bits: Annotated[int, Ge(8), Le(32)] = 18
-    """Bits per parameter; numbers are added up modulo 2^bits. Fewer of them make steps coarser,
-    which costs noise.
+    """Bits per parameter; integers are added modulo 2^bits. Fewer bits make steps coarser, which
+    requires more noise.
     """
     reporters: _Reporters = 1.0
-    """The share of a round's clients whose noise is counted on: with fewer answers the model stays
-    as it is.
+    """Minimum share of a round's clients whose noise must be in the sum; with fewer responses the
+    round leaves the model unchanged.
     """
 
 
 def problems(codec: object, plan: Plan) -> list[str]:
-    """Return a sentence for each setting of a codec that has no meaning unless one sum over all
-    clients is seen.
-    """
+    """List settings that contradict a codec whose noise is for one sum over all clients."""
     if not isinstance(codec, OneBit | Skellam):
         return []
     found, said = [], f"codec.name = {codec.name!r}"
     if plan.server.weights != "equal":
         found.append(
-            f"server.weights: needs 'equal' with {said}, since its noise covers one client of"
+            f"server.weights must be 'equal' with {said}, since its noise covers one client of"
             f" weight 1; got {plan.server.weights!r}"
         )
     if plan.server.sum_at == "site":
         found.append(
-            f"server.sum_at: needs 'server' with {said}, whose noise is for one sum over all"
+            f"server.sum_at must be 'server' with {said}, whose noise is for one sum over all"
             " clients; got 'site'"
         )
     if plan.filter is not None and codec.reporters > 1 - plan.filter.max_rejected + 1e-9:
         found.append(
-            f"codec.reporters: needs at most {1 - plan.filter.max_rejected:g}, since votes may"
+            f"codec.reporters must be at most {1 - plan.filter.max_rejected:g}, since votes may"
             f" reject a share filter.max_rejected = {plan.filter.max_rejected:g} of the clients"
             f" whose noise counts; got {codec.reporters:g}"
         )

@@ -1,5 +1,4 @@
-"""[privacy]: a promise in one line. A preset fills in every setting the plan leaves open; what the
-plan says itself stays.
+"""[privacy]: a privacy guarantee from which a preset computes every unset setting.
 
 `private` is noisy gradient descent over all clients. Its settings follow from q = epsilon · clients
 / 5000 and from whether rows are text (`plan/presets/private_rule.py`). A plan says epsilon, never a
@@ -34,39 +33,34 @@ Preset = Literal[
 ]
 Tree = dict[str, Any]
 _PROMISING = ("private", "no_trust")
-"""Presets that keep an epsilon of the whole run; the others say on their pages what they promise.
-"""
+"""Presets with an epsilon per run; the pages of the others state their guarantees."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Privacy:
-    """What is promised to each client, in one line; every setting that keeps it is filled in where
-    the plan has none.
+    """The privacy guarantee of each client; settings that the plan leaves unset are computed from
+    it.
     """
 
     preset: Preset = "private"
-    """`private`: differential privacy of each client for the whole run, with noise on sums.
-    `no_trust`: the same, with noise each client adds by itself. `paper:…`: the settings of a
-    published system. `none`: updates in the clear.
+    """`private`: client-level differential privacy for the whole run, with noise on sums (central
+    DP). `no_trust`: the same with noise that each client adds (local DP). `paper:…`: the settings
+    of a published system. `none`: updates in the clear.
     """
     epsilon: Annotated[float | None, Ge(1e-3), Le(50), Per("run")] = None
-    """`private`, `no_trust`: the loss all rounds together may cost a client, **per run**; 8 where a
-    plan says nothing. The other presets promise no such number and take none.
+    """`private`, `no_trust`: privacy loss of a client over all rounds, **per run**; default: 8. The
+    other presets guarantee no such number and take none.
     """
     delta: Annotated[float | None, Gt(0), Lt(0.5)] = None
-    """`private`: the chance with which it may cost more; 1e-5 where a plan says nothing. `no_trust`
-    needs no such chance.
-    """
+    """`private`: probability that the loss is larger; default: 1e-5. `no_trust` has no delta."""
     clients: Count | None = None
-    """How many clients there will be, if `data.partition = "client"` leaves that to the rows. It
-    should be known without them.
+    """Number of clients, if `data.partition = "client"`. It should be known without looking at the
+    rows.
     """
 
 
 def expanded(tree: Tree, where: str = "plan") -> Tree:
-    """Return a plan's tables with what its preset fills in; tables without a [privacy] table are
-    returned as they are.
-    """
+    """A plan's tables with the settings that its preset computes; unchanged without [privacy]."""
     asked = tree.get("privacy")
     if not isinstance(asked, dict):
         return tree
@@ -74,23 +68,22 @@ def expanded(tree: Tree, where: str = "plan") -> Tree:
     if name not in _PRESETS:
         if name in get_args(Preset):
             raise PlanError(
-                f"{where}: 1 problem\n  privacy.preset: {name!r} fills in nothing, so it keeps no"
-                " promise; use another"
+                f"{where}: 1 problem\n  privacy.preset = {name!r} sets nothing, so it has no"
+                " guarantee; use another preset"
             )
         return tree  # a word that is no preset is named where the table is read
     if _nobody_counted(asked, tree):
         raise PlanError(
-            f"{where}: 1 problem\n  privacy.clients: needs the number of clients, since"
-            " data.partition = 'client' leaves it to the rows; got nothing"
+            f"{where}: 1 problem\n  privacy.clients is required with data.partition = 'client': the"
+            " number of clients"
         )
     return _joined(tree, fill_in(tree))
 
 
 def fill_in(tree: Tree) -> Tree:
-    """The settings that a plan's preset has for its tables, whatever they say themselves; none
-    without a preset.
+    """The settings that a plan's preset computes; empty without a preset.
 
-    Beside a promise stands the number of clients that the settings are made for.
+    With a guarantee they include the number of clients that they are computed for.
     """
     asked = tree.get("privacy")
     name = asked.get("preset", "private") if isinstance(asked, dict) else None
@@ -109,7 +102,7 @@ def fill_in(tree: Tree) -> Tree:
 
 
 def problems(plan: Plan) -> list[str]:
-    """Return a sentence if what keeps the promise is not what was promised."""
+    """List settings that contradict the guarantee of [privacy], one sentence each."""
     asked, codec = plan.privacy, plan.codec
     if asked is None:
         return []
@@ -119,15 +112,15 @@ def problems(plan: Plan) -> list[str]:
         and asked.clients not in (None, plan.data.clients)
     ):
         return [
-            f"privacy.clients: the settings of this plan were made for {asked.clients:,} clients,"
-            f" and data.clients = {plan.data.clients:,};"
-            f" plan.with_settings('data.clients={plan.data.clients}') makes them anew, and"
-            f" privacy.clients = {plan.data.clients} keeps them as they are"
+            f"privacy.clients: the settings of this plan were computed for {asked.clients:,}"
+            f" clients, but data.clients = {plan.data.clients:,};"
+            f" plan.with_settings('data.clients={plan.data.clients}') recomputes them, and"
+            f" privacy.clients = {plan.data.clients} keeps them"
         ]
     if asked.preset not in _PROMISING:
         return [
-            f"privacy.{key}: needs preset = 'private' or 'no_trust', since {asked.preset!r}"
-            f" promises no {key} of a whole run; got {value:g}; remove it"
+            f"privacy.{key} requires preset = 'private' or 'no_trust', since {asked.preset!r}"
+            f" guarantees no {key} per run; got {value:g}; remove it"
             for key, value in (("epsilon", asked.epsilon), ("delta", asked.delta))
             if value is not None
         ]
@@ -137,9 +130,7 @@ def problems(plan: Plan) -> list[str]:
         asked.delta is None and asked.preset == "private"
     ):  # tables made in Python: nothing is filled in
         key = "epsilon" if asked.epsilon is None else "delta"
-        return [
-            f"privacy.{key}: needs a value (per run) with preset = {asked.preset!r}; got nothing"
-        ]
+        return [f"privacy.{key} is required with preset = {asked.preset!r}: a value (per run)"]
     unit, kept = getattr(codec, "unit", ""), float(getattr(codec, "epsilon", math.inf))
     if asked.preset == "private" and (unit, kept, getattr(codec, "delta", None)) != (
         "run",
@@ -147,27 +138,27 @@ def problems(plan: Plan) -> list[str]:
         asked.delta,
     ):
         return [
-            f"codec: needs one that keeps privacy.epsilon = {asked.epsilon:g} per run at"
-            f" privacy.delta = {asked.delta:g}, such as 'dp_sum', 'onebit', 'skellam' or"
-            f" 'gaussian'; got {_kept(codec)}; change privacy.epsilon and privacy.delta, which"
-            " codec.epsilon and codec.delta follow"
+            f"codec must guarantee privacy.epsilon = {asked.epsilon:g} per run at privacy.delta ="
+            f" {asked.delta:g}, such as 'dp_sum', 'onebit', 'skellam' or 'gaussian'; got"
+            f" {_kept(codec)}; change privacy.epsilon and privacy.delta, from which codec.epsilon"
+            " and codec.delta follow"
         ]
     if asked.preset == "no_trust" and (
         unit != "update" or kept * plan.server.rounds > asked.epsilon * (1 + 1e-9)
     ):
         return [
-            "codec: needs an epsilon per update that times server.rounds is at most"
+            "codec must have an epsilon per update whose product with server.rounds is at most"
             f" privacy.epsilon = {asked.epsilon:g} per run, such as 'projunit' or 'rr_sampled'; got"
-            f" {_kept(codec)}; change privacy.epsilon, which codec.epsilon follows"
+            f" {_kept(codec)}; change privacy.epsilon, from which codec.epsilon follows"
         ]
     return []
 
 
 def _kept(codec: object) -> str:
-    """What a codec keeps, in words."""
-    told = [f"{key} {getattr(codec, key):g}" for key in ("epsilon", "delta") if hasattr(codec, key)]
-    unit = f" per {getattr(codec, 'unit', '')}" if told else ""
-    return f"{getattr(codec, 'name', '')!r}" + (f" with {' and '.join(told)}{unit}" if told else "")
+    """The guarantee of a codec, in words."""
+    loss = [f"{key} {getattr(codec, key):g}" for key in ("epsilon", "delta") if hasattr(codec, key)]
+    unit = f" per {getattr(codec, 'unit', '')}" if loss else ""
+    return f"{getattr(codec, 'name', '')!r}" + (f" with {' and '.join(loss)}{unit}" if loss else "")
 
 
 def _nobody_counted(asked: Tree, tree: Tree) -> bool:

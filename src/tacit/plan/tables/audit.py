@@ -1,4 +1,4 @@
-"""[audit]: what a run is tested for while it runs."""
+"""[audit]: audits during a run."""
 
 from __future__ import annotations
 
@@ -16,28 +16,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Audit:
-    """What a run is tested for while it runs."""
+    """Audits during a run."""
 
     canaries: Annotated[int, Ge(100), Le(100_000)] | None = None
-    """So many made-up clients with random updates, of whom a random half takes part: what the
-    models tell about who did is measured against the claimed loss ([canaries.md](canaries.md)).
-    4,000 are plenty. In simulations only.
+    """Number of synthetic clients with random updates, of which a random half takes part. What the
+    models reveal about which half it was is compared with the claimed privacy loss
+    ([canaries.md](canaries.md)). 4,000 are plenty. Only in simulations.
     """
 
 
 def problems(plan: Plan) -> list[str]:
-    """Return a sentence for each combination of settings that has no meaning."""
+    """List contradictory settings, one sentence each."""
     if plan.audit.canaries is None:
         return []
     if plan.secure_aggregation is not None:
         return [
-            "audit.canaries: needs a sum the server itself adds noise to; got"
-            " [secure_aggregation], so"
-            " remove one of them"
+            "audit.canaries requires noise that the server adds, so it cannot be combined with"
+            " [secure_aggregation]; remove one of them"
         ]
     if isinstance(plan.codec, DPSum):
         return []
     return [
-        "audit.canaries: needs codec.name = 'dp_sum', whose noise is on a sum that canaries can"
-        f" hide in; got {plan.codec.name!r}"
+        "audit.canaries requires codec.name = 'dp_sum', whose noise is added to a sum; got"
+        f" {plan.codec.name!r}"
     ]

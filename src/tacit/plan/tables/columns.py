@@ -1,4 +1,4 @@
-"""[data.columns]: what each column of the table is for."""
+"""[data.columns]: the role of each column."""
 
 from __future__ import annotations
 
@@ -14,54 +14,52 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Columns:
-    """What each column of the table is for. Named data sets know their own."""
+    """The role of each column. Named data sets define their own."""
 
     text: Many[Name] = ()
-    """Columns read as text; several are joined with a space."""
+    """Text columns; several are joined with a space."""
     label: Name | None = None
     """The column to predict, with at least two classes."""
     numeric: Many[Name] = ()
-    """Columns of numbers."""
+    """Numeric columns."""
     categorical: Many[Name] = ()
-    """Columns of names or codes."""
+    """Columns with names or codes."""
     image: Name | None = None
     """A column of byte arrays, all of one shape."""
     client: Name | None = None
-    """Who owns the row; needed with `partition = "client"`."""
+    """The column that identifies the client of a row; required with `partition = "client"`."""
     quasi: Many[Name] = ()
-    """Columns that together can point at a person, for methods that share rows. May have another
-    role too.
+    """Quasi-identifiers: columns that together may identify a person, for methods that disclose
+    rows. They may have another role too.
     """
     split: Name | None = None
-    """Marks rows `train` or `test`."""
+    """The column that marks rows as `train` or `test`."""
     allow_personal: Many[Name] = ()
-    """Categorical columns that may be used although their cells look like personal data (e-mail
-    addresses, telephone numbers, names of people, ids …). Their categories stand in the model for
-    all to read. Without it such a column is refused before training.
+    """Categorical columns to use although their cells look like personal data (e-mail addresses,
+    telephone numbers, names of people, ids …). The model's files list their categories in the
+    clear. Columns with personal data that are not listed here are refused before training.
     """
 
 
 def problems(plan: Plan) -> list[str]:
-    """Return a sentence for each column that is asked to be two things."""
+    """List columns with two roles, one sentence each."""
     found, seen = [], dict[str, str]()
     for role in ("text", "label", "numeric", "categorical", "image", "client", "split"):
         names = getattr(plan.data.columns, role)
         for name in names if isinstance(names, tuple) else (names,) if names else ():
             if name in seen:
                 found.append(
-                    f"data.columns.{role}: column {name!r} is {seen[name]} already; a column has"
-                    " one role"
+                    f"data.columns.{role}: column {name!r} already has the role {seen[name]}; a"
+                    " column has one role"
                 )
             seen.setdefault(name, role)
     return [*found, *_allowed(plan, seen)]
 
 
 def _allowed(plan: Plan, roles: dict[str, str]) -> list[str]:
-    """Return a sentence for each column that is allowed to hold personal data without being
-    categorical.
-    """
+    """List columns of `allow_personal` that are not categorical, one sentence each."""
     return [
-        f"data.columns.allow_personal: has no meaning for column {name!r}, which is {roles[name]};"
+        f"data.columns.allow_personal cannot be used for column {name!r}, which is {roles[name]};"
         " name categorical columns"
         for name in plan.data.columns.allow_personal
         if roles.get(name, "categorical") != "categorical"

@@ -1,6 +1,4 @@
-"""[corrupt]: clients that are corrupted on purpose, for experiments; one class per kind, each with
-its own keys.
-"""
+"""[corrupt]: clients that are corrupted on purpose, for experiments; one class per kind."""
 
 from __future__ import annotations
 
@@ -16,41 +14,34 @@ if TYPE_CHECKING:
     from tacit.plan.plan import Plan
 
 _Part = Annotated[float, Gt(0), Le(1)]
-# Keys that all kinds have: a meaning below a key is lost where a class inherits it, so these carry
-# theirs with them.
+# Keys of all kinds. A docstring below an inherited field is lost, so these have descriptions.
 _Clients = Annotated[
     float,
     Ge(0),
     Le(1),
-    Field(
-        description=(
-            "Share of the clients that are corrupted; drawn from the seed, the same in every arm."
-        )
-    ),
+    Field(description=("Share of corrupted clients; drawn from the seed, the same in every arm.")),
 ]
 _FromRound = Annotated[
     Count,
-    Field(
-        description="The first round in which they do harm; before it they behave like all others."
-    ),
+    Field(description="The first round in which they misbehave; before it they are honest."),
 ]
 _Votes = Annotated[
     Literal["honest", "inverted", "colluding"],
     Field(
         description=(
-            "How they vote on others, if there are votes: as they find; the opposite; or for each"
-            " other and against everybody else."
+            "How they vote, if there are votes: honestly; the opposite; or for each other and"
+            " against all others."
         )
     ),
 ]
 _Tests = Annotated[
-    bool, Field(description="Corrupt the rows they are tried on too, as their train rows.")
+    bool, Field(description="Also corrupt their held-out test rows, like their training rows.")
 ]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class _Some:
-    """Some clients, from some round on."""
+class _CorruptClients:
+    """A share of the clients, from some round on."""
 
     clients: _Clients = 0.3
     from_round: _FromRound = 1
@@ -58,15 +49,15 @@ class _Some:
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class _Rows(_Some):
+class _CorruptedRows(_CorruptClients):
     """Clients whose rows are corrupted."""
 
     tests: _Tests = False
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class RandomLabels(_Rows):
-    """Labels replaced by any class at random, which may be the right one."""
+class RandomLabels(_CorruptedRows):
+    """Labels replaced by a random class, which may be the right one."""
 
     kind: Literal["random_labels"] = "random_labels"
     labels: _Part = 0.9
@@ -76,10 +67,8 @@ class RandomLabels(_Rows):
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class FlippedLabels(_Rows):
-    """Labels counted from the other end: the first class becomes the last, the second the one
-    before it.
-    """
+class FlippedLabels(_CorruptedRows):
+    """Labels in reverse order: the first class becomes the last, the second the last but one."""
 
     kind: Literal["flipped_labels"] = "flipped_labels"
     labels: _Part = 1.0
@@ -87,7 +76,7 @@ class FlippedLabels(_Rows):
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class FeatureNoise(_Rows):
+class FeatureNoise(_CorruptedRows):
     """Gaussian noise on the inputs."""
 
     kind: Literal["feature_noise"] = "feature_noise"
@@ -96,81 +85,80 @@ class FeatureNoise(_Rows):
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class Backdoor(_Rows):
-    """A patch on some rows, with one label for all of them. How often it works is measured beside
-    the other figures.
+class Backdoor(_CorruptedRows):
+    """A patch on some rows, all with one target label. The success rate is reported with the other
+    figures.
     """
 
     kind: Literal["backdoor"] = "backdoor"
     share: _Part = 0.5
     """Share of a corrupted client's rows that get the patch and the label."""
     target: Annotated[int, Ge(0)] = 0
-    """The label they get, as the number of a class; the first is 0."""
+    """The target label, as the number of a class, from 0."""
     columns: Many[Annotated[int, Ge(0)]] = ()
-    """Which inputs the patch sets, counted from 0; without it, the last nine."""
+    """Inputs that the patch sets, numbered from 0; default: the last nine."""
     value: float = 1.0
-    """What it sets them to."""
+    """The value of these inputs."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class FreeRider(_Some):
+class FreeRider(_CorruptClients):
     """An update of zeros: no work done."""
 
     kind: Literal["free_rider"] = "free_rider"
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class SignFlip(_Some):
-    """The honest update turned round."""
+class SignFlip(_CorruptClients):
+    """The honest update with opposite sign."""
 
     kind: Literal["sign_flip"] = "sign_flip"
     scale: Positive = 1.0
-    """How many times as long."""
+    """Factor of the norm."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class RandomUpdate(_Some):
-    """Noise about as long as the honest update."""
+class RandomUpdate(_CorruptClients):
+    """Noise with about the norm of the honest update."""
 
     kind: Literal["random_update"] = "random_update"
     scale: Positive = 1.0
-    """How many times as long."""
+    """Factor of the norm."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class ALIE(_Some):
-    """A little is enough: the mean of the corrupted clients' honest updates, a few standard
-    deviations off.
+class ALIE(_CorruptClients):
+    """A Little Is Enough: the mean of the corrupted clients' honest updates, shifted by a few
+    standard deviations.
     """
 
     kind: Literal["alie"] = "alie"
     spread: Positive | None = None
-    """How many standard deviations; without it, the most that still looks like part of a majority.
-    """
+    """Number of standard deviations; default: the most that still resembles a majority."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class IPM(_Some):
-    """Inner product manipulation: the mean of the corrupted clients' honest updates, turned
-    round.
+class IPM(_CorruptClients):
+    """Inner product manipulation: the mean of the corrupted clients' honest updates, with opposite
+    sign.
     """
 
     kind: Literal["ipm"] = "ipm"
     scale: Positive = 0.1
-    """How many times as long."""
+    """Factor of the norm."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class Mimic(_Some):
-    """All corrupted clients copy one honest update, which then counts many times."""
+class Mimic(_CorruptClients):
+    """All corrupted clients copy one honest update, which then has many times its weight."""
 
     kind: Literal["mimic"] = "mimic"
 
 
 CorruptRows = RandomLabels | FlippedLabels | FeatureNoise | Backdoor
-"""Corruptions of a client's rows; what it sends is then trained honestly on them."""
+"""Corruptions of a client's rows; the client then trains honestly on them."""
 Colluding = ALIE | IPM | Mimic
-"""Attacks on updates that are made from all attackers' honest updates of a round."""
+"""Attacks computed from the honest updates of all attackers of a round."""
 Corrupt = (
     RandomLabels
     | FlippedLabels
@@ -186,44 +174,43 @@ Corrupt = (
 
 
 def problems(plan: Plan) -> list[str]:
-    """Return a sentence for each combination of settings that has no meaning."""
+    """List contradictory settings, one sentence each."""
     corrupt, found = plan.corrupt, list[str]()
     if corrupt is None:
         return found
     rows = isinstance(corrupt, CorruptRows)
     if plan.data.share is not None and rows:
         found.append(
-            f"corrupt.kind: {corrupt.kind!r} has no meaning beside data.share, which hands over"
-            " rows as they are; use a kind that changes what is sent, such as 'sign_flip'"
+            f"corrupt.kind = {corrupt.kind!r} cannot be combined with data.share, which discloses"
+            " unmodified rows; use a kind that changes updates, such as 'sign_flip'"
         )
     if rows and plan.data.deal == "every_round":
         found.append(
-            f"corrupt.kind: {corrupt.kind!r} needs clients that keep their rows; got data.deal ="
-            " 'every_round'"
+            f"corrupt.kind = {corrupt.kind!r} requires clients that keep their rows; got data.deal"
+            " = 'every_round'"
         )
     if plan.regime != "federated" and not rows:
         found.append(
-            f"corrupt.kind: {corrupt.kind!r} has no meaning with regime = {plan.regime!r}, in which"
-            " nobody sends an update"
+            f"corrupt.kind = {corrupt.kind!r} cannot be used with regime = {plan.regime!r}, which"
+            " sends no updates"
         )
     if plan.regime != "federated" and corrupt.from_round > 1:
         found.append(
-            f"corrupt.from_round: has no meaning with regime = {plan.regime!r}, which has no"
+            f"corrupt.from_round cannot be used with regime = {plan.regime!r}, which has no"
             " rounds; remove it"
         )
     if corrupt.from_round > plan.server.rounds:
         found.append(
-            f"corrupt.from_round: needs at most server.rounds = {plan.server.rounds}; got"
+            f"corrupt.from_round must be at most server.rounds = {plan.server.rounds}, got"
             f" {corrupt.from_round}"
         )
     if plan.personal and (isinstance(corrupt, Backdoor) or (rows and corrupt.from_round > 1)):
         which = (
-            "corrupt.kind: 'backdoor'"
+            "corrupt.kind = 'backdoor'"
             if isinstance(corrupt, Backdoor)
-            else "corrupt.from_round: above 1"
+            else "corrupt.from_round above 1"
         )
         found.append(
-            f"{which} has no meaning where a part of the model stays with each client; use another"
-            " kind, or remove it"
+            f"{which} cannot be used with private parameters; use another kind, or remove it"
         )
     return found

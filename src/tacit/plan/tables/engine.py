@@ -1,4 +1,4 @@
-"""[engine]: settings that change how fast a run is, never what comes out of it."""
+"""[engine]: settings that change the speed of a run, never its result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tacit.plan.kinds import STRICT
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Engine:
-    """Settings that change how fast a run is, never what comes out of it."""
+    """Settings that change the speed of a run, never its result."""
 
     workers: Annotated[int, Ge(1), Le(256)] = 2
-    """Parallel workers. Changes how fast a run is, never what comes out."""
+    """Number of parallel workers. Any number gives the same result."""

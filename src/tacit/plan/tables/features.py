@@ -1,4 +1,4 @@
-"""[features]: how rows become numbers."""
+"""[features]: how rows become input features."""
 
 from __future__ import annotations
 
@@ -20,128 +20,128 @@ Text = Literal["binary", "listed", "sequence", "words", "pieces"]
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Quantise:
-    """Numbers become channels of their column's range before anybody trains on them; not
-    differentially private.
+    """Quantise numbers to channels of their column's range before training; not differentially
+    private.
     """
 
     levels: Annotated[int, Ge(1), Le(16)] = 8
     """The finest level; level l has 2^l channels."""
     columns: Many[Name] = ()
-    """Which numeric columns; without it, all of them."""
+    """Numeric columns to quantise; default: all."""
     trained_on: Literal["midpoints", "tokens"] = "midpoints"
-    """What a model sees of a channel: its middle, for trainers who may know it; or a token under
-    the clients' secret, for those who may not, as one of 2^levels inputs without an order.
+    """What the model reads: the midpoint of a channel, or a token under the clients' secret, as one
+    of 2^levels unordered inputs, if the trainer must not know the channel.
     """
     selection: Literal["finest", "last_head", "subset"] = "finest"
-    """The level at which a value is told: the finest, or by coins the position of the last head or
-    the number of heads.
+    """The level of a value: the finest, or drawn by coin tosses, as the position of the last head
+    or as the number of heads.
     """
     mean_level: Positive | None = None
-    """The expected level, if coins choose it."""
+    """The expected level, if it is drawn by coin tosses."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Features:
-    """How rows become numbers."""
+    """How rows become input features."""
 
     text: Text = "binary"
-    """Which hashed words occur, or which words of a public list (`listed`); or the order of hashed
-    words (for `embedding` and `lstm`), of unhashed words (`bilstm`) or of word pieces (`encoder`).
+    """What the model reads of a text: which hashed words occur (`binary`); which words of a public
+    list (`listed`); or the sequence of hashed words (`sequence`, for `embedding` and `lstm`), of
+    words (`words`, for `bilstm`) or of word pieces (`pieces`, for `encoder`).
     """
     buckets: Annotated[int, Ge(2), Le(50_000_000)] = 5000
-    """How many numbers words are hashed to; `listed`: how many words of the list are read, the most
-    frequent first.
-    """
+    """Number of hash buckets; `listed`: number of words of the list, the most frequent first."""
     list: Name | None = None
-    """`listed`, and `binary` with `rarity`: the public list: `en`, `de`, `es`, `fr`, `it`, `nl`,
-    `pl`, `pt`, `sv`, or a file with one word per line, the most frequent first. Only its order
-    counts.
+    """`listed`, and `binary` with `rarity`: the public word list: `en`, `de`, `es`, `fr`, `it`,
+    `nl`, `pl`, `pt`, `sv`, or a file with one word per line, the most frequent first. Only the
+    order of words matters.
     """
     rarity: Annotated[float, Ge(0), Le(1)] = 0.0
-    """`listed`, `binary`: weigh a word by the share of texts that have it, guessed from its rank in
-    the list, to the power of minus this; 0.3 is good. Hashed words have the weight of their bucket,
-    from all words of the list that fall into it.
+    """`listed`, `binary`: weight a word by its document frequency, estimated from its rank in the
+    list, to the power of minus this number; 0.3 works well. A hashed word has the weight of its
+    bucket, computed from all words of the list in that bucket.
     """
     counts: Literal["presence", "counts", "sublinear"] = "presence"
-    """`binary`, `listed`: what a word adds to its row: one, however often it occurs; how often it
-    occurs; or 1 + ln of that.
+    """`binary`, `listed`: value of a word in its row: 1 if it occurs, its count, or 1 + ln(count).
     """
     ngrams: Annotated[int, Ge(1), Le(5)] = 1
-    """`binary` with `words = "unicode"`: hash up to so many neighbouring words together too, into
-    the same buckets; 2: words and pairs.
+    """`binary` with `words = "unicode"`: also hash n-grams of up to this number of words into the
+    same buckets; 2: words and pairs.
     """
     characters: Many[Annotated[int, Ge(2), Le(20)]] = ()
-    """`binary` with `words = "unicode"`: hash character n-grams of words too, into the same
-    buckets: the fewest and the most characters, as `[3, 5]`. A word's beginning and its end count
-    as one character each.
+    """`binary` with `words = "unicode"`: also hash character n-grams of words into the same
+    buckets: minimum and maximum length, such as `[3, 5]`. The start and the end of a word count as
+    one character each.
     """
     words: Literal["letters", "unicode"] = "letters"
-    """`binary`, `listed`, `sequence`: what a word is. Runs of the letters a-z, all else deleted, as
-    in the paper; or words of any script, numbers, hashtags and emoji ([data.md](data.md)). `tacit
-    init` writes `unicode`.
+    """`binary`, `listed`, `sequence`: definition of a word. `letters`: runs of the letters a-z, as
+    in the paper. `unicode`: words of any script, numbers, hashtags and emoji
+    ([data.md](data.md)). `tacit init` writes `unicode`.
     """
     base: Annotated[int, Ge(2), Le(1_000_003)] = 31
     """`letters`: base of the rolling hash."""
     length: Annotated[int, Ge(1), Le(100_000)] = 300
-    """`sequence`, `words`, `pieces`: how many are read per row; longer texts are cut."""
+    """`sequence`, `words`, `pieces`: maximum number per row; longer texts are truncated."""
     stop_words: bool = False
-    """Drop common English words first."""
+    """Remove common English words first."""
     min_count: Count = 1
-    """`words`: words that occur less often than this in a client's own training texts are unknown
-    words to it. Where words are shared (`private.words` is not `all`), words that are rarer than
-    this in all training texts together are left out.
+    """`words`: words with a smaller count than this in a client's own training texts are treated as
+    unknown. If word vectors are shared (`private.words` is not `all`), the count is over all
+    training texts.
     """
     numeric: Literal["minmax", "robust", "raw"] = "minmax"
-    """Scale each column to 0…1 by its range; or to -1…1 by the range of all rows but 1 % at either
-    end, so that a few wrong or extreme values do not flatten it; or leave it. `tacit init` writes
-    `robust`.
+    """`minmax`: scale each column to 0…1 by its range. `robust`: scale it to -1…1 by its 1st and
+    99th percentiles, so that a few outliers do not flatten it. `raw`: no scaling. `tacit init`
+    writes `robust`.
     """
     ranges: Annotated[dict[Name, tuple[float, float]], ListedEach] = field(default_factory=dict)
-    """`minmax`, `robust`: agreed least and greatest values of columns, which must not come from
+    """`minmax`, `robust`: known minimum and maximum of columns, which must not be computed from
     rows. The range of any other column is read from the training rows in the clear.
     """
     missing: Many[Name] | None = None
-    """Numeric columns in which cells may lack a number: each has one more input that says whether
-    it does, and the missing number itself becomes the middle of the column's range. Without this
-    key, the columns in which training rows lack one, which is read in the clear.
+    """Numeric columns with missing values: each has an additional input that marks missing values,
+    which are imputed by the middle of the column's range. Default: the columns in which training
+    rows have missing values, which is read in the clear.
     """
     categorical: Literal["codes", "onehot"] = "onehot"
-    """One input per category, or one number per column. The categories are read in the clear."""
+    """One input per category (`onehot`), or one number per column (`codes`). The categories are
+    read in the clear.
+    """
     category_clients: Count = LEAST_CLIENTS
-    """A category is known to the model, and named in its files, only if at least this many clients
-    have it; where there are fewer than twice as many clients, half of them. Without a client
-    column, rows are counted. Rarer categories count as unknown, as those do that training rows did
-    not have. A named data set is public, and all its categories are known. At a site, the owner's
-    `limits.min_clients_per_value` counts instead.
+    """Minimum number of clients that have a category, for the model to know it and name it in its
+    files; at most half of all clients. Without a client column, rows are counted. Rarer categories
+    are treated as unknown, like those absent from training rows. Named data sets are public, and
+    all their categories are known. At a site, the owner's `limits.min_clients_per_value` applies
+    instead.
     """
     image: Name = "pixels"
-    """Brightness of each pixel, 0…1; or what a network that is never trained makes of a picture:
-    `efficientnet_lite0` (1,280 numbers), or a folder with an image network that `transformers` can
-    load. Computed once and kept in the cache.
+    """Features of images: the brightness of each pixel, 0…1 (`pixels`); or the output of a frozen
+    network: `efficientnet_lite0` (1,280 numbers), or a folder with an image network that
+    `transformers` can load. Outputs are computed once and cached.
     """
     project: Count | None = None
-    """Project what images become to this many numbers, along directions found in the rows at the
-    center (`[public]`).
+    """Project image features to this number of dimensions, along directions computed from the
+    server's public rows (`[public]`).
     """
     directions: Literal["strongest", "classes"] = "strongest"
-    """`project`: the directions in which these rows vary most, or those that tell their classes
-    apart, one fewer than there are classes at most.
+    """`project`: the principal components of these rows, or the directions that best separate their
+    classes (at most one fewer than there are classes).
     """
     standardise: bool = False
-    """`project`: scale each of these numbers to spread by 1 on the rows at the center."""
+    """`project`: scale each dimension to standard deviation 1 on the public rows."""
     row_norm: Positive | None = None
-    """Scale each row's features to this L2 norm, after any projection, so that rows have gradients
-    of similar norm. Sequences have none.
+    """Scale each row's features to this L2 norm, after any projection, so that the gradients of
+    rows have similar norms. Not for sequences.
     """
     constant: Annotated[float, Ge(0), Le(100)] = 0.0
-    """Give every row one more input of this value, in place of a bias: `model.bias = false` and 0.1
-    let a constant in that takes up little of an update's length. Sequences have none.
+    """Add one input with this value to every row, instead of a bias: with `model.bias = false`, a
+    value of 0.1 takes up little of an update's L2 norm. Not for sequences.
     """
     quantise: Quantise | None = None
 
 
 def problems(plan: Plan) -> list[str]:
-    """Return a sentence for each way in which rows cannot become what the model reads."""
+    """List settings under which rows cannot become the model's inputs, one sentence each."""
     quantise = _quantise(plan, plan.features.quantise) if plan.features.quantise else ()
     found = [
         *_unread(plan),
@@ -152,14 +152,14 @@ def problems(plan: Plan) -> list[str]:
     ]
     if plan.features.min_count > 1 and plan.features.text != "words":
         found.append(
-            f"features.min_count: needs features.text = 'words', got {plan.features.text!r};"
+            f"features.min_count requires features.text = 'words', got {plan.features.text!r};"
             " remove it"
         )
     return found
 
 
 def text_problems(features: Features) -> list[str]:
-    """Return a sentence for each setting of text that has no meaning beside the others."""
+    """List contradictory settings of text features, one sentence each."""
     return [*_words(features), *_list(features), *_terms(features)]
 
 
@@ -168,10 +168,7 @@ def _unread(plan: Plan) -> list[str]:
     if text in model.reads:
         return []
     fitting = " or ".join(repr(word) for word in model.reads)
-    return [
-        f"features.text: needs {fitting}, since model.name = {model.name!r} reads nothing else; got"
-        f" {text!r}"
-    ]
+    return [f"features.text must be {fitting} with model.name = {model.name!r}, got {text!r}"]
 
 
 def _words(features: Features) -> list[str]:
@@ -179,16 +176,16 @@ def _words(features: Features) -> list[str]:
         return []
     if features.text in ("words", "pieces"):
         return [
-            f"features.words: has no meaning with features.text = {features.text!r}, whose words"
+            f"features.words cannot be used with features.text = {features.text!r}, whose words"
             " are the model's own; remove it"
         ]
     no_base = (
-        "features.base: has no meaning with features.words = 'unicode', which has a hash of its"
-        " own; remove it"
+        "features.base cannot be used with features.words = 'unicode', which has its own hash;"
+        " remove it"
     )
     no_stops = (
-        "features.stop_words: needs features.words = 'letters', since the list is of English words;"
-        " remove one of the two"
+        "features.stop_words requires features.words = 'letters', since the list is of English"
+        " words; remove one of them"
     )
     return [
         *([no_base] if features.base != 31 else ()),
@@ -198,43 +195,45 @@ def _words(features: Features) -> list[str]:
 
 def _list(features: Features) -> list[str]:
     if features.text == "listed":
-        needs = (
-            "needs a language such as 'en', or a file with one word per line, since features.text ="
-            " 'listed'; got nothing"
+        required = (
+            "features.list is required with features.text = 'listed': a language such as 'en', or a"
+            " file with one word per line"
         )
-        return [] if features.list else [f"features.list: {needs}"]
+        return [] if features.list else [required]
     if features.text == "binary":
         if features.rarity and not features.list:
             return [
-                "features.rarity: needs a public list in features.list, such as 'en', got none"
-                f" with {features.rarity:g}; name one"
+                f"features.rarity = {features.rarity:g} requires a public word list; set"
+                " features.list, such as 'en'"
             ]
         if features.list and not features.rarity:
             return [
-                "features.list: has no meaning with features.text = 'binary' and without"
-                " features.rarity; use 'listed' or remove it"
+                "features.list requires features.rarity if features.text = 'binary'; use 'listed' or"
+                " remove it"
             ]
         return []
     return _meaningless(features, "list", "rarity")
 
 
 def _terms(features: Features) -> list[str]:
-    """Return what is wrong with counts and n-grams."""
+    """List contradictory settings of counts and n-grams."""
     if features.text not in ("binary", "listed"):
         return _meaningless(features, "counts", "ngrams", "characters")
     if features.text == "listed":
         return _meaningless(features, "ngrams", "characters")
     found = [
-        f"features.{key}: needs features.words = 'unicode', got 'letters', whose hash is kept as"
-        " published; set that or remove this"
+        f"features.{key} requires features.words = 'unicode', since 'letters' keeps the published"
+        " hash; set it or remove this"
         for key in ("ngrams", "characters")
         if features.words == "letters" and key in _set(features)
     ]
     if features.characters and (
         len(features.characters) != 2 or features.characters[0] > features.characters[1]
     ):
-        needs = "needs the fewest and the most characters of an n-gram, such as [3, 5]"
-        found.append(f"features.characters: {needs}, got {[*features.characters]}; give both")
+        found.append(
+            "features.characters must be the minimum and maximum length of an n-gram, such as"
+            f" [3, 5], got {[*features.characters]}"
+        )
     return found
 
 
@@ -248,7 +247,7 @@ def _meaningless(features: Features, *keys: str) -> list[str]:
         "characters": "'binary'",
     }
     return [
-        f"features.{key}: has no meaning with features.text = {features.text!r}; use {fitting[key]}"
+        f"features.{key} cannot be used with features.text = {features.text!r}; use {fitting[key]}"
         " or remove it"
         for key in keys
         if key in _set(features)
@@ -256,7 +255,7 @@ def _meaningless(features: Features, *keys: str) -> list[str]:
 
 
 def _set(features: Features) -> set[str]:
-    """Return the keys of text that are not as by default."""
+    """The keys of text features that differ from their defaults."""
     return {
         key
         for key in ("list", "rarity", "counts", "ngrams", "characters")
@@ -268,27 +267,25 @@ def _projection(plan: Plan) -> list[str]:
     found, features = [], plan.features
     if features.project is not None and plan.public is None:
         found.append(
-            "features.project: needs a [public] table, since directions are found in rows at the"
-            f" center; got {features.project} without one"
+            f"features.project = {features.project} requires a [public] table, since directions are"
+            " computed from public rows"
         )
     for key in ("standardise", "directions"):
         if features.project is None and getattr(features, key) not in (False, "strongest"):
-            found.append(
-                f"features.{key}: has no meaning without features.project; set that or remove this"
-            )
+            found.append(f"features.{key} requires features.project; set it or remove this")
     return found
 
 
 def _ranges(features: Features) -> list[str]:
     found = [
-        f"features.ranges.{name}: needs a greatest value above the least, got {low:g} and {high:g}"
+        f"features.ranges.{name} must have a maximum above its minimum, got {low:g} and {high:g}"
         for name, (low, high) in features.ranges.items()
         if not low < high
     ]
     if features.ranges and features.numeric == "raw":
         found.append(
-            "features.ranges: has no meaning with features.numeric = 'raw', which scales nothing;"
-            " remove one of the two"
+            "features.ranges cannot be used with features.numeric = 'raw', which scales nothing;"
+            " remove one of them"
         )
     return found
 
@@ -297,7 +294,7 @@ def _quantise(plan: Plan, settings: Quantise) -> list[str]:
     found, coins = [], settings.selection != "finest"
     if plan.features.numeric != "minmax":
         found.append(
-            "features.quantise: needs features.numeric = 'minmax', since channels divide a range;"
+            "features.quantise requires features.numeric = 'minmax', since channels divide a range;"
             f" got {plan.features.numeric!r}"
         )
     if plan.data.share is not None:
@@ -307,18 +304,18 @@ def _quantise(plan: Plan, settings: Quantise) -> list[str]:
         )
         if shown:
             found.append(
-                "features.quantise.columns: needs columns that rows which are handed over leave"
-                f" out, since they leave as they are (data.share.generalise: {SUPPRESS!r}); got"
-                f" {', '.join(shown)}"
+                "features.quantise.columns must be suppressed in disclosed rows, which are not"
+                f" quantised (data.share.generalise: {SUPPRESS!r}); got {', '.join(shown)}"
             )
     if coins != (settings.mean_level is not None):
         found.append(
-            "features.quantise.mean_level: needs a selection by coins, and that needs it; "
-            f"got {settings.selection!r}, {settings.mean_level}"
+            "features.quantise.mean_level is required if features.quantise.selection is 'last_head'"
+            f" or 'subset', and only then; got selection {settings.selection!r} and mean_level"
+            f" {settings.mean_level}"
         )
     if settings.mean_level is not None and settings.mean_level > settings.levels:
         found.append(
-            "features.quantise.mean_level: needs at most features.quantise.levels ="
+            "features.quantise.mean_level must be at most features.quantise.levels ="
             f" {settings.levels}, got {settings.mean_level:g}"
         )
     return found

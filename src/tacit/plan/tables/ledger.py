@@ -1,4 +1,4 @@
-"""[ledger]: what a client's own ledger allows, and how the account of privacy is stated."""
+"""[ledger]: limits of a client's own ledger, and the delta of stated totals."""
 
 from __future__ import annotations
 
@@ -17,40 +17,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Ledger:
-    """What a client's own ledger allows, and how the account of privacy is stated. A client does
-    not answer beyond it.
+    """Limits of a client's own ledger, beyond which the client does not respond, and the delta of
+    stated totals.
     """
 
     delta: Annotated[float, Gt(0), Lt(1)] = 1e-5
-    """The delta of the (epsilon, delta) total per run; a codec with a delta of its own states
-    totals at that.
-    """
+    """Delta of the (epsilon, delta) total per run, unless the codec has its own delta."""
     epsilon: Positive | None = None
-    """The most a client spends, **per run** at that delta: it refuses an answer that would cost it
-    more.
+    """Privacy budget of a client, **per run** at that delta: it refuses a request that would exceed
+    the budget.
     """
     participations: Count | None = None
-    """In how many rounds a client answers at most. `dp_sum` needs noise for no more."""
+    """Maximum number of rounds in which a client responds. `dp_sum` calibrates its noise to it."""
     separation: Count = 1
-    """How many rounds lie at least from one answer of a client to its next: with 4 it may answer in
-    rounds 1, 5 and 9.
+    """Minimum number of rounds between responses of a client: with 4 it may respond in rounds 1, 5
+    and 9.
     """
 
     @property
     def rations(self) -> bool:
-        """Return whether a client may not answer in every round."""
+        """Whether a client may not respond in every round."""
         return self.participations is not None or self.separation > 1
 
     @property
     def limits_clients(self) -> bool:
-        """Whether clients have ledgers of their own, by which they may refuse to answer."""
+        """Whether clients have their own ledgers and may refuse to respond."""
         return self.rations or self.epsilon is not None
 
 
 def problems(plan: Plan) -> list[str]:
-    """Return a sentence for each thing the plan asks of a client that its ledger would refuse, as
-    far as that is known before.
-    """
+    """List requests of the plan that a client's ledger would refuse, one sentence each."""
     return [*_too_often(plan), *_too_much(plan), *_noise(plan)]
 
 
@@ -60,8 +56,8 @@ def _too_often(plan: Plan) -> list[str]:
         return []
     if server.cohort != "count":
         return [
-            "server.cohort: needs 'count' where clients do not answer in every round ([ledger]);"
-            f" got {server.cohort!r}"
+            "server.cohort must be 'count' if clients do not respond in every round ([ledger]), got"
+            f" {server.cohort!r}"
         ]
     size, clients = server.cohort_size or 0, plan.data.clients
     if plan.data.partition == "client" or not size:
@@ -69,14 +65,13 @@ def _too_often(plan: Plan) -> list[str]:
     found, most = [], math.ceil(server.rounds * size / clients)
     if size * ledger.separation > clients:
         found.append(
-            f"ledger.separation: needs at least {size * ledger.separation:,} clients, so that"
-            f" {size:,} a round are {ledger.separation} rounds apart; got data.clients ="
-            f" {clients:,}"
+            f"ledger.separation = {ledger.separation} with {size:,} clients per round requires at"
+            f" least {size * ledger.separation:,} clients; got data.clients = {clients:,}"
         )
     if ledger.participations is not None and most > ledger.participations:
         found.append(
-            f"ledger.participations: needs at least {most}, since {server.rounds} rounds ask"
-            f" {size:,} of {clients:,} clients each; got {ledger.participations}"
+            f"ledger.participations must be at least {most}, since each of {server.rounds} rounds"
+            f" samples {size:,} of {clients:,} clients; got {ledger.participations}"
         )
     return found
 
@@ -91,7 +86,7 @@ def _too_much(plan: Plan) -> list[str]:
     ):
         return []
     return [
-        f"codec.epsilon: needs at most ledger.epsilon = {allowed:g} per run, beyond which clients"
+        f"codec.epsilon must be at most ledger.epsilon = {allowed:g} per run, beyond which clients"
         f" refuse; got {stated:g}"
     ]
 
@@ -101,13 +96,12 @@ def _noise(plan: Plan) -> list[str]:
         return []
     if plan.secure_aggregation is not None:
         return [
-            "codec.noise: needs 'independent' under [secure_aggregation], whose helpers draw each"
-            " round's"
-            " noise anew; got 'banded'"
+            "codec.noise must be 'independent' under [secure_aggregation], whose helpers draw new"
+            " noise in each round; got 'banded'"
         ]
     if plan.ledger.separation < 2 or plan.ledger.participations is None:
         return [
-            "codec.noise: needs ledger.participations, and a ledger.separation of 2 or more, since"
-            " noise of rounds goes together only where clients answer rounds apart; got 'banded'"
+            "codec.noise = 'banded' requires ledger.participations, and a ledger.separation of at"
+            " least 2, since correlated noise assumes clients that respond several rounds apart"
         ]
     return []

@@ -1,6 +1,4 @@
-"""[model]: what is trained; one class per network, each with its own keys and what the rest must
-know about it.
-"""
+"""[model]: the network to train; one class per network."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     from tacit.plan.plan import Plan
 
 _MOST_WEIGHTS = 1_000_000_000
-"""Between hidden layers: 4 GB as float32, for each of several copies in training."""
+"""Weights between hidden layers: 4 GB as float32, for each of several copies in training."""
 
 Width = Annotated[int, Ge(1), Le(100_000)]
 Widths = Annotated[Many[Width], Len(0, 100)]
@@ -31,15 +29,15 @@ class Logistic:
     hidden: ClassVar[tuple[int, ...]] = ()
     name: Literal["logistic"] = "logistic"
     bias: bool = True
-    """Add a constant to each output. Where updates are cut to one length, it takes up much of that
-    length.
+    """Add a constant to each output. Where updates are clipped to an L2 norm, it takes up much of
+    that norm.
     """
     start: Literal["random", "zero"] = "random"
-    """The first weights: small random ones, or zeros."""
+    """Initial weights: small random numbers, or zeros."""
 
     @property
     def starts_at_zero(self) -> bool:
-        """Return whether all first weights are zero."""
+        """Whether all initial weights are zero."""
         match self.start:
             case "random":
                 return False
@@ -62,12 +60,12 @@ class MLP:
     ]
     """Widths of the hidden layers."""
     dropout: Share = 0.0
-    """Share of each hidden layer's outputs left out at random in training."""
+    """Dropout rate of each hidden layer's outputs."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class LSTMStep:
-    """An LSTM layer that takes the whole row as its only step, then a feed-forward network."""
+    """An LSTM layer with the whole row as its only step, then a feed-forward network."""
 
     reads: ClassVar[tuple[Text, ...]] = ("binary", "listed")
     name: Literal["lstm_step"] = "lstm_step"
@@ -76,53 +74,53 @@ class LSTMStep:
     units: Width = 50
     """Width of the LSTM's state."""
     dropout: Share = 0.0
-    """Share of each hidden layer's outputs left out at random in training."""
+    """Dropout rate of each hidden layer's outputs."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Embedding:
-    """The mean of the words' vectors, then a feed-forward network."""
+    """The mean of the word vectors, then a feed-forward network."""
 
     reads: ClassVar[tuple[Text, ...]] = ("sequence",)
     name: Literal["embedding"] = "embedding"
     hidden: Widths = ()
     """Widths of the hidden layers."""
     embedding: Width = 100
-    """Width of a word's vector."""
+    """Width of a word vector."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class LSTM:
-    """One LSTM layer of 50 over the words' vectors, then a feed-forward network."""
+    """One LSTM layer of width 50 over the word vectors, then a feed-forward network."""
 
     reads: ClassVar[tuple[Text, ...]] = ("sequence",)
     name: Literal["lstm"] = "lstm"
     hidden: Widths = ()
     """Widths of the hidden layers."""
     embedding: Width = 100
-    """Width of a word's vector."""
+    """Width of a word vector."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class BiLSTM:
-    """An LSTM that reads words in both directions through a table that may be a client's own."""
+    """A bidirectional LSTM over word embeddings, which may be private to each client."""
 
     reads: ClassVar[tuple[Text, ...]] = ("words",)
     name: Literal["bilstm"] = "bilstm"
     hidden: Annotated[Many[Width], Len(1, 1), Needs("one width (per direction), for example [300]")]
-    """The one width, per direction."""
+    """A list with one width, per direction."""
     embedding: Width = 100
-    """Width of a word's vector."""
+    """Width of a word vector."""
     dropout: Share = 0.0
-    """Share of the last layer's inputs left out at random in training."""
+    """Dropout rate of the last layer's inputs."""
     word_dropout: Share = 0.0
-    """Share of the numbers in word vectors left out at random in training."""
+    """Dropout rate of the numbers in word vectors."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Encoder:
-    """A transformer that starts from a checkpoint; its table of word pieces may be a
-    client's own.
+    """A transformer that starts from a checkpoint; its word-piece embeddings may be private to each
+    client.
     """
 
     reads: ClassVar[tuple[Text, ...]] = ("pieces",)
@@ -130,21 +128,21 @@ class Encoder:
     checkpoint: Annotated[Name, Needs("'minilm' or a folder with a checkpoint")]
     """`minilm`, or a folder that `transformers` can load."""
     dropout: Share = 0.0
-    """Share of the last layer's inputs left out at random in training."""
+    """Dropout rate of the last layer's inputs."""
     word_dropout: Share = 0.0
-    """Share of the numbers in word vectors left out at random in training."""
+    """Dropout rate of the numbers in word vectors."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class ViT:
-    """A small vision transformer: square pictures cut into patches, encoder layers, and a linear
-    layer, the `head`.
+    """A small vision transformer: square images divided into patches, encoder layers, and a linear
+    layer (`head`).
     """
 
     reads: ClassVar[tuple[Text, ...]] = ("binary",)
     name: Literal["vit"] = "vit"
     patch: Annotated[int, Ge(1), Le(1000)] = 7
-    """Side of a patch in pixels; must divide the pictures' side (28 for MNIST, 32 for CIFAR-10)."""
+    """Side of a patch in pixels; must divide the images' side (28 for MNIST, 32 for CIFAR-10)."""
     width: Width = 64
     """Numbers per patch inside the network; a multiple of `heads`."""
     layers: Annotated[int, Ge(1), Le(100)] = 3
@@ -155,7 +153,7 @@ class ViT:
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class OwnModule:
-    """Your own `nn.Module`, made with the arguments `inputs` and `outputs`."""
+    """Your own `nn.Module`, constructed with the arguments `inputs` and `outputs`."""
 
     reads: ClassVar[tuple[Text, ...]] = ("binary", "listed", "sequence")
     name: Annotated[str, Own("models"), Needs(f"a class as {OWN}")]
@@ -169,30 +167,28 @@ Model = Logistic | MLP | LSTMStep | Embedding | LSTM | BiLSTM | Encoder | ViT | 
 Compiled = Logistic | MLP | LSTMStep | Embedding
 """Networks that train without PyTorch."""
 Layered = Logistic | MLP | Embedding
-"""Networks of plain layers, which other formats can hold."""
+"""Networks of plain layers, which other formats can represent."""
 Worded = BiLSTM | Encoder
-"""Networks that read words through a table of vectors, which may be the client's own."""
+"""Networks with word embeddings, which may be private to each client."""
 
 
 def problems(plan: Plan) -> list[str]:
-    """Return a sentence if the hidden layers alone are too large for any machine, or a picture
-    cannot be read in patches.
-    """
+    """List impossible settings of the model, one sentence each."""
     found, model = [], plan.model
     weights = sum(wide * narrow for wide, narrow in pairwise(getattr(model, "hidden", ())))
     if weights > _MOST_WEIGHTS:
         found.append(
-            f"model.hidden: needs at most {_MOST_WEIGHTS:,} weights between hidden layers; got"
+            f"model.hidden may have at most {_MOST_WEIGHTS:,} weights between hidden layers, got"
             f" {weights:,}"
         )
     if isinstance(model, ViT):
         if model.width % model.heads:
             found.append(
-                f"model.width: needs a multiple of model.heads = {model.heads}; got {model.width}"
+                f"model.width must be a multiple of model.heads = {model.heads}, got {model.width}"
             )
         if plan.features.image != "pixels" or plan.features.project:
             found.append(
-                "features.image, features.project: need 'pixels' and no projection, since"
-                " model.name = 'vit' reads pixels"
+                "model.name = 'vit' reads pixels: it requires features.image = 'pixels' and no"
+                " features.project"
             )
     return found

@@ -12,7 +12,7 @@ from tacit.runs.record import DisclosedRows, Prepared, WarmStarted
 _NAMES_SHOWN = 10
 
 if TYPE_CHECKING:
-    from tacit.plan import Features, Public, Quantise, Sharing
+    from tacit.plan import Features, Public, Quantise, RowSharing
 
 
 # Owners
@@ -92,7 +92,7 @@ def _describe_smallest_class(facts: DisclosedRows) -> str:
     return f" (counted {how}; the smallest group at the server has {facts.smallest_class:,})"
 
 
-def describe_planned_disclosure(share: Sharing) -> str:
+def describe_planned_disclosure(share: RowSharing) -> str:
     """Say which rows a plan would disclose, before any data is read."""
     where = (
         "in every column but the label"
