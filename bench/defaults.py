@@ -1,4 +1,4 @@
-"""What the plans of `tacit init --one-bit` reach without tuning, beside scikit-learn on all rows:
+"""What the plans of `tacit init --one-bit` reach without tuning, next to scikit-learn on all rows:
 `python -m bench defaults`.
 
 Each line is the plan `init` writes for a table with these columns, with nothing changed but the

@@ -1,4 +1,4 @@
-"""Both promises of `tacit init` by number of people, beside scikit-learn: `python -m bench defaults
+"""Both promises of `tacit init` by number of people, next to scikit-learn: `python -m bench defaults
 --grid`.
 
 A cell is one run of the plan `init` writes, with nothing changed but the source, the number of

@@ -1,4 +1,4 @@
-"""`python -m bench.latency`: a round of three idle sites, ours beside Flower's own quickstart
+"""`python -m bench.latency`: a round of three idle sites, ours next to Flower's own quickstart
 round, on the same machine.
 
 Flower's app is its quickstart in numpy: FedAvg, which trains and evaluates in each round, on a

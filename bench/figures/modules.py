@@ -13,7 +13,7 @@ _WALL, _CPU = 0.6, 1.15
 
 
 def run(repeats: int, peers: set[str]) -> list[Result]:
-    """Return the seconds of a round beside the loop's, on one core ("torch") and with PyTorch's own
+    """Return the seconds of a round next to the loop's, on one core ("torch") and with PyTorch's own
     threads on two ("threads").
     """
     results: list[Result] = []

@@ -29,7 +29,7 @@ def table(rows: int = ROWS) -> pl.DataFrame:
 
 
 def run(repeats: int, peers: set[str]) -> list[Result]:
-    """Return the time to say of every row whether it may be shared, beside the time to count the
+    """Return the time to say of every row whether it may be shared, next to the time to count the
     classes at all.
     """
     people = table()

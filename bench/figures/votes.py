@@ -32,7 +32,7 @@ TESTERS = {"everybody votes on everybody": None, "five votes each": 5}
 
 
 def run(repeats: int, peers: set[str]) -> list[Result]:
-    """Return the seconds that votes add to a round, per model and number of testers, beside the
+    """Return the seconds that votes add to a round, per model and number of testers, next to the
     round without them.
     """
     table, results = _table(), list[Result]()

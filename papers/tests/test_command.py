@@ -95,7 +95,7 @@ def test_claims_that_a_scale_leaves_open_are_counted_and_the_way_on_is_said(
     capsys: Capture,
 ) -> None:
     said = tacit(capsys, "reproduce", "made-up", "--cached").out
-    assert "2 of 2 claims are left open by the quick scale" in said
+    assert "Quick scale does not decide 2 of 2 claims." in said
     assert "docs/made-up.md" in said
     assert "left open" not in tacit(capsys, "reproduce", "made-up", "--quiet").out
 
@@ -104,7 +104,7 @@ def test_smoke_gives_no_verdict_and_says_how_long_it_took(capsys: Capture) -> No
     said = tacit(capsys, "reproduce", "made-up", "--scale", "smoke", "--quiet")
     assert said.code == 0
     assert "verdict" not in said.out
-    assert re.search(r"Smoke: 3 of 3 cells ran in \d+ s", said.out)
+    assert re.search(r"Smoke scale: 3 of 3 cells ran in \d+ s", said.out)
 
 
 def test_each_seed_is_run_once_and_kept(capsys: Capture, asked: list[int]) -> None:
@@ -156,7 +156,7 @@ def test_the_page_shows_the_largest_scale_that_was_run(capsys: Capture, tmp_path
     ("words", "message"),
     [
         (("made-upp",), "Did you mean"),
-        (("made-up", "--scale", "huge"), "needs one of smoke, quick, full"),
+        (("made-up", "--scale", "huge"), "must be one of smoke, quick, full"),
         (("made-up", "--table", "9"), "made-up has tables 1, 2, 3-large"),
         (
             ("made-up", "--table", "3-large", "--scale", "smoke"),

@@ -105,13 +105,11 @@ def test_a_large_table_is_held_twice_at_most() -> None:
 def test_settings_are_checked_before_anything_is_read() -> None:
     with pytest.raises(PlanError, match="lerning_rate"):
         train_centrally("imdb", {}, {"name": "logistic"}, {"lerning_rate": 1})
-    with pytest.raises(
-        PlanError, match=r"word2vec\(corpus='wiki'\) needs one of train, full, limited"
-    ):
+    with pytest.raises(PlanError, match=r"corpus must be one of train, full, limited, got 'wiki'"):
         word2vec("wiki")
     with pytest.raises(
         PlanError,
-        match=r"averaged_vectors\(text='some'\) needs one of none, all, common, flat, hash",
+        match=r"text must be one of none, all, common, flat, hash, got 'some'",
     ):
         averaged_vectors("some")
 

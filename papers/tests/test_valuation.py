@@ -131,7 +131,7 @@ def test_noisy_votes_have_the_same_mean(twenty) -> None:
 def test_cases_without_meaning_are_refused(twenty) -> None:
     with pytest.raises(DataError, match="at least two clients"):
         ValuationProblem(train=twenty.train[:1], tests=twenty.tests[:1])
-    with pytest.raises(DataError, match="labels of 0 and 1"):
+    with pytest.raises(DataError, match="labels 0 and 1"):
         ValuationProblem(
             train=twenty.train,
             tests=tuple(rows._replace(labels=rows.labels + 1) for rows in twenty.tests),

@@ -1,4 +1,4 @@
-"""A reproduction as a page: claims with verdicts, figures, and our tables beside the paper's."""
+"""A reproduction as a page: claims with verdicts, figures, and our tables next to the paper's."""
 
 from __future__ import annotations
 
@@ -223,8 +223,8 @@ def render(paper: Paper, shown: list[TableAtScale], docs: Path) -> str:
     lines = [
         (
             "Each cell is ours (the paper's); ± is a 95 % interval over seeds, – a cell that was"
-            f" not run. Of {len(places)} printed numbers with three seeds of ours or more beside"
-            f" them, {places.count('same')} could be one more seed of ours (=), ours lie above"
+            f" not run. Of {len(places)} printed numbers that have three seeds of ours or"
+            f" more, {places.count('same')} could be one more seed of ours (=), ours lie above"
             f" {places.count('above')} (▲) and below {places.count('below')} (▼). Each table names"
             " the scale it was run at; cells that were run at another only have its first letter:"
         ),

@@ -1,4 +1,4 @@
-"""A paper's figures as SVG: its points beside ours."""
+"""A paper's figures as SVG: its points next to ours."""
 
 from __future__ import annotations
 

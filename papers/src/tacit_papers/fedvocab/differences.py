@@ -8,7 +8,7 @@ from tacit_papers.published import PaperCell, PaperTable
 
 GLOBAL, LOCAL = "global, best round", "local, best round"
 _ALONE = {GLOBAL: "global_accuracy", LOCAL: "local_accuracy"}
-"""Who trains alone takes part in no rounds; what stands beside a best round is its model after
+"""Who trains alone takes part in no rounds; what stands next to a best round is its model after
 training.
 """
 

@@ -28,7 +28,7 @@ _COLUMNS = (
 _PRINTED = ("best_global_seen", "best_local_seen")
 _TRAINED = ("global_accuracy", "global_geometric", "local_accuracy")
 _PRINTED_ALONE = ("global_accuracy", "local_accuracy")
-"""Who trains alone takes part in no rounds: what the paper prints stands beside the model after its
+"""Who trains alone takes part in no rounds: what the paper prints stands next to the model after its
 training.
 """
 
@@ -162,13 +162,13 @@ def _accuracy(
     cells = []
     for row in (known for known in METHODS if known in methods):
         run = trial(network, source, METHODS[row], scale, open_by_three=row in many)
-        beside = (
-            {} if scale == "quick" else _beside(network.printed, row, source)
-        )  # small runs do not stand beside the paper's
+        printed_values = (
+            {} if scale == "quick" else _get_printed_metrics(network.printed, row, source)
+        )  # small runs do not stand next to the paper's
         for column, metric in (
             known for known in _COLUMNS if not METHODS[row].alone or known[1] in _TRAINED
         ):
-            paper = beside.get(metric)
+            paper = printed_values.get(metric)
             cells.append(PaperCell(row=row, column=column, paper=paper, trial=run, metric=metric))
     size = ", small" if scale == "quick" else ""
     title = f"{network.label} on {_SETS[source]}: accuracy by method{size}"
@@ -182,7 +182,7 @@ def _accuracy(
     )
 
 
-def _beside(figures: Printed, method: str, source: str) -> dict[str, float]:
+def _get_printed_metrics(figures: Printed, method: str, source: str) -> dict[str, float]:
     """The metrics of a row for which the paper prints a number."""
     if method not in figures:
         return {}

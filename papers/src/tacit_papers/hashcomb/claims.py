@@ -156,7 +156,7 @@ PRIVACY = (
     where="Section 7.2, Equations 16 to 18", checks=( Printed(((At("formulas",
     "Eq. 16, natural logarithm", "variance"), 0.08),), digits=2), AtMost(At("formulas",
     "Eq. 16, logarithm to base ten", "epsilon per run of 40 rounds"), 2.0), ),
-    refuted="rounds are not added up, .08 needs a logarithm to base ten, and no update is cut to the assumed length",
+    refuted="rounds are not added up, .08 needs a logarithm to base ten, and no update is clipped to the assumed L2 norm",
     ), PaperClaim( claim="HashComb does better than that noise, by 1.92 % of F1 on average.",
     where="Section 7.2, Table 5", checks=(AtLeast(At("5", "mean of the sets",
     "gain of HC8, last round"), _GAIN_OVER_NOISE),),
@@ -164,11 +164,11 @@ PRIVACY = (
     ), PaperClaim(
     claim="Compared with differential privacy it has the better balance of privacy and accuracy.",
     where="Section 8",
-    untestable="HashComb has no epsilon to weigh; table budget has DP-FedAvg at 2 per run at delta 1e-3 beside it",
+    untestable="HashComb has no epsilon to weigh; table budget has DP-FedAvg at 2 per run at delta 1e-3 next to it",
     ), PaperClaim( claim="Hashes keep parameters from the server.", where="Sections 1, 4 and 6",
     checks=(AtMost(At("tokens", "keyed tokens, 6 rounds seen", "order of channels"), 0.1),),
     correction="only with tokens drawn anew for each round and parameter; published ones show the order of channels",
-    ), PaperClaim( claim="A secret of 128 bits beside the range cannot be guessed.", where="Section 5.3",
+    ), PaperClaim( claim="A secret of 128 bits in addition to the range cannot be guessed.", where="Section 5.3",
     checks=( Printed( tuple( (At("guesses", row, "bits"), bits) for row, bits in (
     ("two bounds, any double from .5 to 1", 104.0), ("two bounds, any double from .25 to 1", 106.0),
     ("any range under the negotiated secret", 128.0), ) ), digits=0, ), AtMost(At("tokens",
@@ -184,6 +184,6 @@ PRIVACY = (
     untestable="no figure decides it; the protocol leaves the comparison open, ours is checked by tests (negotiation)",
     ),
 )  # fmt: skip
-"""About what is hidden, and what it costs."""
+"""Claims about what is hidden, and about the loss of accuracy."""
 
 CLAIMS = (*ACCURACY, *PRIVACY)

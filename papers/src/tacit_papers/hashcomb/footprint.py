@@ -74,7 +74,7 @@ def measured(scale: Scale) -> PaperTable:
         " and binomial noise, which the publication names too, are not here yet."
     )
     return PaperTable(
-        name="1", title="What the mechanisms cost and promise", cells=tuple(cells), note=note
+        name="1", title="Privacy loss and promise of the mechanisms", cells=tuple(cells), note=note
     )
 
 

@@ -1,4 +1,4 @@
-"""HashComb beside noise: Table 5 with the paper's own baseline, and a correct DP-FedAvg at the same
+"""HashComb next to noise: Table 5 with the paper's own baseline, and a correct DP-FedAvg at the same
 budget.
 """
 
@@ -17,7 +17,7 @@ from tacit_papers.hashcomb.settings import (
     plain,
     plan,
 )
-from tacit_papers.hashcomb.tables import BEST, F1, beside
+from tacit_papers.hashcomb.tables import BEST, F1, build_cell
 from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
 BUDGET = {"epsilon": 2.0, "delta": 1e-3}
@@ -26,7 +26,7 @@ _ROUNDS, _EPOCHS = 8, 1_000
 
 
 def table_5(scale: Scale) -> PaperTable:
-    """Table 5, the last round beside the best, and the gain it claims over its baseline."""
+    """Table 5, the last round next to the best, and the gain it claims over its baseline."""
     cells: list[PaperCell] = []
     gains: dict[str, list[PaperCell]] = {BEST: [], F1: []}
     for name, row in printed.SETS.items():
@@ -34,8 +34,8 @@ def table_5(scale: Scale) -> PaperTable:
         trials = {arm: in_many_rounds(scale, name, codec) for arm, codec in arms.items()}
         for arm, trial in trials.items():
             paper, title = printed.MANY_ROUNDS[name][arm], "their (2, 1e-3)" if arm == "DP" else arm
-            cells.append(beside(row, f"{title}, best round", paper, trial, BEST))
-            cells.append(beside(row, f"{title}, last round", paper, trial, F1))
+            cells.append(build_cell(row, f"{title}, best round", paper, trial, BEST))
+            cells.append(build_cell(row, f"{title}, last round", paper, trial, F1))
         for metric in gains:
             printed_gain = round(
                 printed.MANY_ROUNDS[name]["HC8"] / printed.MANY_ROUNDS[name]["DP"] - 1, 4
@@ -69,7 +69,7 @@ def table_5(scale: Scale) -> PaperTable:
 
 
 def budget(scale: Scale) -> PaperTable:
-    """DP-FedAvg at (2, 1e-3) over the whole run beside HC8."""
+    """DP-FedAvg at (2, 1e-3) over the whole run next to HC8."""
     cells = []
     for name in ("spam", "okiru", "hps"):
         row = printed.SETS[name]
@@ -97,7 +97,7 @@ def budget(scale: Scale) -> PaperTable:
     )
     return PaperTable(
         name="budget",
-        title="DP-FedAvg at (2, 1e-3) per run beside HC8",
+        title="DP-FedAvg at (2, 1e-3) per run next to HC8",
         cells=tuple(cells),
         note=note,
     )

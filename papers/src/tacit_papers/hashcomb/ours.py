@@ -49,7 +49,7 @@ def chances(_scale: Scale) -> PaperTable:
     )
     return PaperTable(
         name="fig2",
-        title="Figure 2. The chance of a head at a mean level of 8",
+        title="Figure 2. The probability of a head at a mean level of 8",
         cells=tuple(cells),
         note=note,
     )
@@ -92,7 +92,7 @@ def facts(_scale: Scale) -> PaperTable:
             )
     note = (
         "Folds 1 to 8 of the authors' ten are trained on, 9 and 10 tested on: nearest to the"
-        " printed supports but for Spam, whose folds hold 6,879 rows, more than the 4,601 of the"
+        " printed supports except for Spam, whose folds hold 6,879 rows, more than the 4,601 of the"
         " original. Rows that stand on both sides flatter every arm alike. In the honest split"
         " equal rows are on one side."
     )

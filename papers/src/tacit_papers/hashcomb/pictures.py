@@ -11,7 +11,7 @@ from tacit_papers.pictures import Line, Panel, Picture
 from tacit_papers.published import At
 
 _Ends = dict[str, str]
-"""Arm → the column in which its figure after the last round stands beside the printed number."""
+"""Arm → the column in which its figure after the last round stands next to the printed number."""
 _TENTHS = tuple(range(10, 100, 10))
 
 
@@ -31,8 +31,8 @@ def _panels(
 
 _BY_TENTH = tuple((float(x), f"{x} %") for x in _TENTHS)
 PICTURES = (
-     Picture( name="fig2", title="Figure 2: the chance of a head at which the mean level is 8",
-    panels=( Panel( title="", across="levels L", up="chance of a head", lines=tuple(
+     Picture( name="fig2", title="Figure 2: the probability of a head at which the mean level is 8",
+    panels=( Panel( title="", across="levels L", up="probability of a head", lines=tuple(
     Line(label=coins, points=tuple((float(levels), At("fig2", f"L={levels}", coins)) for levels in
     MOST_LEVELS)) for coins in COINS ), ), ), ), Picture( name="fig4",
     title="Figure 4: F1 after each of four rounds, with the numbers of Table 3 at the last",
@@ -42,7 +42,7 @@ PICTURES = (
     title="Figure 5: F1 over many rounds, with the numbers of Table 4 (of the paper's best round) at the end",
     panels=_panels( "% of the rounds", _BY_TENTH, {arm: f"{arm}, last round" for arm in ("NoHC",
     "HC6", "HC8", "HC10")}, "fig5", "4" ), ), Picture( name="fig6",
-    title="Figure 6: F1 over many rounds beside Gaussian noise, with the numbers of Table 5 at the end",
+    title="Figure 6: F1 over many rounds next to Gaussian noise, with the numbers of Table 5 at the end",
     panels=_panels( "% of the rounds", _BY_TENTH, {"NoHC": "NoHC, last round", "HC8":
     "HC8, last round", NOISE: "their (2, 1e-3), last round"}, "fig5", "5", ), ),
 )  # fmt: skip

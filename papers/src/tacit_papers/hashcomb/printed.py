@@ -54,6 +54,6 @@ HEAD_CHANCE = {
     24: 0.0341,
     32: 0.0181,
 }
-"""Figure 2 is printed without numbers: these are the chances of a head at a mean level of 8,
+"""Figure 2 is printed without numbers: these are the probabilities of a head at a mean level of 8,
 computed apart from this code.
 """

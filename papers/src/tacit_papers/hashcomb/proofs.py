@@ -164,8 +164,8 @@ def formulas(_scale: Scale) -> PaperTable:
     note = (
         "Arithmetic. Equation 11 is 2 ln of the share of values in the fullest channel: never above"
         " zero, since a ratio became a product on the way. The noise of equation 16 is counted"
-        " exactly at delta 1e-3, as if each update were cut to the length the publication assumes;"
-        " nothing cuts it, so no epsilon exists."
+        " exactly at delta 1e-3, as if each update were clipped to the L2 norm the publication"
+        " assumes; nothing clips it, so no epsilon exists."
     )
     return PaperTable(
         name="formulas",

@@ -79,7 +79,7 @@ def alone(scale: Scale, name: str) -> PaperTrial:
 
 
 def beside_alone(scale: Scale, name: str) -> PaperTrial:
-    """scikit-learn's trial beside Table 2."""
+    """scikit-learn's trial next to Table 2."""
     size = SIZES[scale]
     settings = {
          "rows": "authors", "name": name, "hidden": HIDDEN, "lr": LR, "epochs": epochs_at(scale,

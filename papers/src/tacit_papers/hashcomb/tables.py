@@ -18,7 +18,7 @@ from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 F1, BEST = "f1_weighted", "best_f1_weighted"
 
 
-def beside(row: str, column: str, paper: float, trial: PaperTrial, metric: str) -> PaperCell:
+def build_cell(row: str, column: str, paper: float, trial: PaperTrial, metric: str) -> PaperCell:
     """A cell with a printed number and ours."""
     return PaperCell(row=row, column=column, paper=paper, trial=trial, metric=metric, digits=4)
 
@@ -32,8 +32,8 @@ def monolithic(scale: Scale) -> PaperTable:
     cells = []
     for name, row in printed.SETS.items():
         paper, trial = printed.ALONE[name], alone(scale, name)
-        cells.append(beside(row, "accuracy", paper.accuracy, trial, "accuracy"))
-        cells.append(beside(row, "F1", paper.f1, trial, F1))
+        cells.append(build_cell(row, "accuracy", paper.accuracy, trial, "accuracy"))
+        cells.append(build_cell(row, "F1", paper.f1, trial, F1))
         cells.append(
             PaperCell(row=row, column="F1 of label 1", paper=None, trial=trial, metric="f1")
         )
@@ -42,8 +42,8 @@ def monolithic(scale: Scale) -> PaperTable:
     )
 
 
-def one_place_beside(scale: Scale) -> PaperTable:
-    """Table 2 beside the library against which the authors checked their program, and beside four
+def compare_one_place(scale: Scale) -> PaperTable:
+    """Table 2 next to the library against which the authors checked their program, and next to four
     clients.
     """
     cells = []
@@ -68,7 +68,7 @@ def one_place_beside(scale: Scale) -> PaperTable:
         "F1, all at one scale. scikit-learn is MLPClassifier with the same layers, one batch of all"
         " rows, no momentum and no regularisation; four clients are NoHC of Table 3."
     )
-    title = "Table 2 beside scikit-learn and four clients"
+    title = "Table 2 next to scikit-learn and four clients"
     return PaperTable(name="2-beside", title=title, cells=tuple(cells), note=note, cost=COST)
 
 
@@ -97,7 +97,9 @@ def four_rounds_best(scale: Scale) -> PaperTable:
 def _in_four_rounds(scale: Scale, metric: str) -> tuple[PaperCell, ...]:
     """Cells for each data set and arm of Table 3, by one metric."""
     return tuple(
-        beside(row, arm, printed.FOUR_ROUNDS[name][arm], in_four_rounds(scale, name, codec), metric)
+        build_cell(
+            row, arm, printed.FOUR_ROUNDS[name][arm], in_four_rounds(scale, name, codec), metric
+        )
         for name, row in printed.SETS.items()
         for arm, codec in arms(name).items()
     )
@@ -126,15 +128,15 @@ def differences(scale: Scale) -> PaperTable:
 
 
 def many_rounds(scale: Scale) -> PaperTable:
-    """Table 4, and the last round beside its best."""
+    """Table 4, and the last round next to its best."""
     cells = []
     for name, row in printed.SETS.items():
         for arm, paper in printed.MANY_ROUNDS[name].items():
             if arm == "DP":
                 continue
             trial = in_many_rounds(scale, name, arms(name)[arm])
-            cells.append(beside(row, f"{arm}, best round", paper, trial, BEST))
-            cells.append(beside(row, f"{arm}, last round", paper, trial, F1))
+            cells.append(build_cell(row, f"{arm}, best round", paper, trial, BEST))
+            cells.append(build_cell(row, f"{arm}, last round", paper, trial, F1))
             cells.append(
                 PaperCell(
                     row=row,
@@ -146,11 +148,11 @@ def many_rounds(scale: Scale) -> PaperTable:
             )
     note = (
         "Rounds of 1,000 epochs. The publication prints the best round; the same number stands"
-        " beside our last round, which is what a run that does not look at the test rows ends with."
+        " next to our last round, which is what a run that does not look at the test rows ends with."
     )
     return PaperTable(
         name="4", title="Four clients, many rounds", cells=tuple(cells), note=note, cost=COST
     )
 
 
-TABLES = (monolithic, one_place_beside, four_rounds, four_rounds_best, differences, many_rounds)
+TABLES = (monolithic, compare_one_place, four_rounds, four_rounds_best, differences, many_rounds)

@@ -45,7 +45,7 @@ FINDING = (
     where="Sections 3.2 and 4.3, Table 1", checks=tuple( AtLeast(at, number) for row, source in
     (("MNIST", "mnist"), ("CIFAR-10", "cifar10")) for at, number in
     _found(f"{row}, {_ALL_ROWS_NOISE}", printed.DETECTED[source, "noised"])[:2] ),
-    refuted="a step cut to the length that such noise hides is lost in it; clip and variance are not printed",
+    refuted="a step clipped to the L2 norm that such noise hides is lost in it; clip and variance are not printed",
     ), PaperClaim( claim="Corrupted data are found in a variety of applications.", where="Abstract",
     checks=tuple( AtLeast(At("skew", f"alpha {alpha}, self_tuned, votes in the clear", "precision"),
     _LEAST_PRECISION) for alpha in ("0.1", "0.5") ),
@@ -111,7 +111,7 @@ WORTH = (
 
 PRIVACY = (
     PaperClaim(
-        claim="A vote that is kept with chance .62 costs its tester at most 1.",
+        claim="A vote that is kept with probability .62 has an epsilon of at most 1 for its tester.",
         where="Section 3.3, Equation 4",
         checks=(
             Printed(((At("promise", "tester", "epsilon by Eq. 4"), 1.0),), digits=0),

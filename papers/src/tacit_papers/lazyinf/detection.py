@@ -26,9 +26,9 @@ def detection(scale: Scale) -> PaperTable:
     )
     cells: list[PaperCell] = []
     for source, title in _SOURCES.items():
-        for arm, filter_table, beside in arms:
+        for arm, filter_table, column in arms:
             trial = train_trial(plan(scale, source, filter=filter_table), SIZES[scale].seeds)
-            paper = printed.DETECTED[source, beside] if beside else (None, None, None)
+            paper = printed.DETECTED[source, column] if column else (None, None, None)
             cells += _found(f"{title}, {arm}", trial, paper)
     note = (
         "100 clients, 30 of them with 90 % random labels; one round, everybody votes on everybody."
@@ -54,7 +54,7 @@ def _found(row: str, trial: PaperTrial, paper: tuple[float | None, ...]) -> list
 
 
 def decisions(scale: Scale) -> PaperTable:
-    """How often randomised votes reverse a decision, beside the binomial prediction from exact
+    """How often randomised votes reverse a decision, next to the binomial prediction from exact
     votes.
     """
     cells = list[PaperCell]()
@@ -87,8 +87,8 @@ def decisions(scale: Scale) -> PaperTable:
             )
     note = (
         "Each plan is run twice, with votes as they are and randomised. From how many of the 99"
-        " testers found a contributor helpful follows, by two binomials, the chance that noise"
-        " turns its decision round; the runs say how often it did."
+        " testers found a contributor helpful follows, by two binomials, the probability that"
+        " noise reverses its decision; the runs say how often it did."
     )
     return PaperTable(
         name="decisions",
@@ -118,8 +118,8 @@ def budget(scale: Scale) -> PaperTable:
                     )  # fmt: skip
     note = (
         "V = 5 testers per contributor, drawn anew by public randomness each round; scores of"
-        " former rounds count fully. The budget is per round: ten rounds cost a tester ten times as"
-        " much."
+        " former rounds count fully. The budget is per round: ten rounds multiply a"
+        " tester's privacy loss by ten."
     )
     return PaperTable(
         name="budget",

@@ -1,4 +1,4 @@
-"""The value of filtering: the model after some rounds, beside robust aggregation rules at the
+"""The value of filtering: the model after some rounds, next to robust aggregation rules at the
 server.
 """
 
@@ -70,7 +70,7 @@ def model(scale: Scale) -> PaperTable:
         "CIFAR-10 as frozen features, linear head; ten local epochs, so that bad labels are learnt."
         " Random labels, the paper's corruption, hardly harm such a model; flipped ones do. Only"
         " honest clients: as many as are left, none corrupted. fltrust and zeno have the center's"
-        " rows; rules that take a share of bad clients are told the true one, at most .45."
+        " rows; rules that take a share of bad clients are given the true one, at most .45."
     )
     title = f"Accuracy after {SIZES[scale].rounds} rounds"
     return PaperTable(name="model", title=title, cells=tuple(cells), note=note)

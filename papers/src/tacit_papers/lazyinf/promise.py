@@ -140,7 +140,7 @@ def promise(scale: Scale) -> PaperTable:
     )
     return PaperTable(
         name="promise",
-        title="What votes are said to cost, and what they cost",
+        title="Stated and actual privacy loss of votes",
         cells=cells,
         note=note,
     )
@@ -172,5 +172,5 @@ def influence(scale: Scale) -> PaperTable:
         " Processor's time."
     )
     return PaperTable(
-        name="influence", title="Votes beside exact influence", cells=tuple(cells), note=note
+        name="influence", title="Votes next to exact influence", cells=tuple(cells), note=note
     )

@@ -30,7 +30,7 @@ from tacit.training.head import Steps
 Numbers = NDArray[np.float64]
 _NEWTON = 50
 _STILL = 1e-9
-"""At most so many Newton steps, which end when no gradient is longer than this."""
+"""Largest number of Newton steps, and the norm of the gradient at which they end."""
 
 
 class LabelledRows(NamedTuple):
@@ -64,9 +64,9 @@ class ValuationProblem:
             or self.ridge <= 0
         ):
             raise DataError(
-                "Case needs at least two clients, each with train and test rows, labels of 0 and"
-                f" 1, and a ridge above 0; got {len(self.train)} and {len(self.tests)} clients,"
-                f" {len(labels)} labels, ridge {self.ridge}"
+                "a valuation problem must have at least two clients, each with train and test"
+                f" rows, labels 0 and 1, and a positive ridge; got {len(self.train)} and"
+                f" {len(self.tests)} clients, {len(labels)} labels, ridge {self.ridge}"
             )
 
     @property

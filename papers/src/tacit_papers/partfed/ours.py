@@ -69,12 +69,12 @@ def rules(scale: Scale) -> PaperTable:
         " and work class; every shared row then equals at least 99 others in all that is left."
     )
     return PaperTable(
-        name="rules", title="The paper's rules beside sound ones", cells=tuple(cells), note=note
+        name="rules", title="The paper's rules next to sound ones", cells=tuple(cells), note=note
     )
 
 
 def errors(scale: Scale) -> PaperTable:
-    """Both kinds of error beside accuracy, which the paper names and does not report."""
+    """Both kinds of error next to accuracy, which the paper names and does not report."""
     rows = {k_row(k): plan(scale, "k_anonymity", k) for k in K} | {
         l_row(least): l_plan(scale, least) for least in (100, 200, 300)
     }
@@ -102,7 +102,7 @@ def errors(scale: Scale) -> PaperTable:
     )
     return PaperTable(
         name="errors",
-        title="Sensitivity and specificity beside accuracy",
+        title="Sensitivity and specificity next to accuracy",
         cells=tuple(cells),
         note=note,
     )
@@ -129,7 +129,7 @@ def growing(scale: Scale) -> PaperTable:
     note = (
         "Not in the paper, whose step 2 decides again in every round. All 30,162 rows come in a"
         " random order, an equal part of them before each release, k=100. A group: rows alike in"
-        " age, race and sex that left in the same release, which whoever kept the release before"
+        " age, race and sex that left in the same release, which anybody who kept the last release"
         " sees by subtraction. The second column is a share of the rows shared; the last two are"
         " people: alone in their group, and in a group below k whose label is one."
     )

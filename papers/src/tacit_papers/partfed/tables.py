@@ -120,7 +120,7 @@ def encodings(scale: Scale) -> PaperTable:
     note = (
         "Federated averaging over ten age intervals, test accuracy. The paper gives one curve in"
         " words (.80 after 100 epochs, .82 after 400, then no more), says it of E2 and uses E1"
-        " afterwards; we put it beside both. E2 has 86 columns here; the paper says 95, which we"
+        " afterwards; we put it next to both. E2 has 86 columns here; the paper says 95, which we"
         " cannot reproduce."
     )
     return PaperTable(

@@ -47,7 +47,7 @@ def equal_power(scale: Scale) -> PaperTable:
         link: list[_Part] = [(ON_THE_LINK, "transfer_share", transfer / total)]
         cells += _cells(name, {CENTRAL: link, FEDAVG: both}.get(k, [*parts, *both]), trial)
     note = (
-        "Shares within the paper beside shares within our machine, never seconds. Server, transfer"
+        "Shares within the paper next to shares within our machine, never seconds. Server, transfer"
         " and totals: of training in one place; client: of the slowest client of federated"
         " averaging. The total adds server and client as the paper does; the next column lets them"
         " work at the same time, as they would. Transfer: the largest client's rows, as the bytes"

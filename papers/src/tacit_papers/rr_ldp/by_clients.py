@@ -28,7 +28,7 @@ Row = tuple[float, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class ByRounds:
-    """A table of one run per number of clients, measured after several rounds, beside central
+    """A table of one run per number of clients, measured after several rounds, next to central
     training.
     """
 
@@ -228,7 +228,7 @@ def ldp_fl(scale: Scale) -> PaperTable:
 
 
 def decoders(scale: Scale) -> PaperTable:
-    """A table of ours: the corrected decoder beside the printed one."""
+    """A table of ours: the corrected decoder next to the printed one."""
     rounds = RoundCounts(full=25, quick=15).at(scale)
     cells = [
          PaperCell( row=f"epsilon {epsilon:g} per bit", column=decoder, paper=None, metric="auc",

@@ -65,9 +65,7 @@ def word2vec(
     standard deviation.
     """
     if corpus not in CORPORA:
-        raise PlanError(
-            f"word2vec(corpus={corpus!r}) needs one of {', '.join(CORPORA)}, got another"
-        )
+        raise PlanError(f"corpus must be one of {', '.join(CORPORA)}, got {corpus!r}")
     plans = {model: central_plan(source, model, local, limit, seed) for model in CLASSIFIERS}
     train, test = _averaged(corpus, load_table(plans[CLASSIFIERS[0]]), seed)
     found = {model: train_and_measure(train, test, plan)["last"] for model, plan in plans.items()}

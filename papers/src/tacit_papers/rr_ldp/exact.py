@@ -90,7 +90,7 @@ def losses(scale: Scale) -> PaperTable:
             ]
     note = "Pure epsilon if all rows of one client are replaced; exact, no draw changes it."
     return PaperTable(
-        name="loss", title="What an update costs and weighs", cells=tuple(cells), note=note
+        name="loss", title="Privacy loss and size of an update", cells=tuple(cells), note=note
     )
 
 

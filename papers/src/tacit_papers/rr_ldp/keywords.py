@@ -39,9 +39,7 @@ def averaged_vectors(
     left out.
     """
     if text not in TEXTS:
-        raise PlanError(
-            f"averaged_vectors(text={text!r}) needs one of {', '.join(TEXTS)}, got another"
-        )
+        raise PlanError(f"text must be one of {', '.join(TEXTS)}, got {text!r}")
     plan = central_plan(source, "mlp", local or LOCAL, limit, seed, {"stop_words": True})
     table = load_table(plan)
     if text == "hash":
