@@ -58,7 +58,7 @@ def _site(folder: Path) -> None:
     from tacit.deployment.transport.site.node import Node
     from tacit.privacy.policy import SiteLedger
 
-    _mortal(folder, OwnerSite, "_opened", "opened")
+    _mortal(folder, OwnerSite, "_respond_to_offer", "opened")
     _mortal(folder, Participation, "begin", "begun")
     _mortal(folder, SiteLedger, "reserve", "reserved")
     _mortal(folder, SiteLedger, "store", "stored")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tacit.deployment.site.participation import has_ended
 from tacit.deployment.site.site_folder import (
     LEDGER,
     SiteSettings,
@@ -19,6 +18,7 @@ from tacit.deployment.site.site_folder import (
     open_witness,
     read_site_settings,
 )
+from tacit.deployment.site.stored_runs import has_ended
 from tacit.errors import LedgerError
 from tacit.plan import Plan
 from tacit.privacy.policy import Limits, SiteLedger

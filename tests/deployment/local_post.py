@@ -21,7 +21,7 @@ from tacit.privacy.policy import PrivacyUnit, SiteLedger
 from tacit.privacy.policy.policy import parse_policy
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
-from tacit.simulation.rehearsal import rehearsal
+from tacit.simulation.rehearsal import prepare_rehearsal
 
 
 class LocalPost:
@@ -81,7 +81,7 @@ def owner(name: str, source: Path, folder: Path, policy: str = GENEROUS, **more:
 def rehearsed(job: plan.Plan, folder: Path) -> tuple[str, str]:
     """Return the hashes of the model of a simulation and of the same run between three sites."""
     one = simulation.start(job, folder / "simulated")
-    ready = rehearsal(job, folder / "rows", 3)
+    ready = prepare_rehearsal(job, folder / "rows", 3)
     owners = [
         owner(name, file, folder / "sites" / name, tell=print) for name, file in zip("abc", ready.files, strict=True)
     ]  # fmt: skip

@@ -89,7 +89,7 @@ def test_a_run_is_not_opened_again_under_another_plan(owned, restarted) -> None:
     server.text = plans.to_toml(OTHER)
     assert server.open() is None
     assert server.status == "question"
-    assert "a run keeps its plan: start the other plan as a new run" in owned.told[-1]
+    assert "; start the other plan as a new run" in owned.told[-1]
     server.text = plans.to_toml(job())
     assert server.open()
     assert server.train()
@@ -119,7 +119,7 @@ def test_a_run_keeps_its_terms(owned) -> None:
     assert server.begin(opened)
     assert server.begin(opened)
     assert server.begin(opened, largest_weight=2) is None
-    assert "began here with other terms, and keeps them" in owned.told[-1]
+    assert "began here with other terms; start the plan as a new run" in owned.told[-1]
 
 
 @pytest.mark.parametrize("restarted", [False, True])
@@ -132,7 +132,7 @@ def test_an_ended_runs_name_is_never_used_again(owned, restarted) -> None:
     for _ in range(2):
         assert server.open() is None
         assert server.status == "unknown run"
-        assert "has ended here, and its name is not used again" in owned.told[-1]
+        assert "has ended here and its name is not used again; start the plan as a new run" in owned.told[-1]
     server.send("end", "end", b"")
     assert server.status == "ok"
     server.train(round_no=2)
@@ -146,7 +146,7 @@ def test_requests_outside_of_rounds_have_one_name(owned, kind, round_no) -> None
     server = HostileServer(owned.site, job()).start()
     server.send(kind, "another" if not round_no else kind, b"", round_no)
     assert server.status == "question"
-    assert f"{kind}: must be called" in owned.told[-1]
+    assert f"a request of kind {kind!r} must name exchange " in owned.told[-1]
 
 
 CHANGES = {

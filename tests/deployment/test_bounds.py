@@ -18,7 +18,7 @@ from tacit.deployment.site.work_clock import WorkClock
 from tacit.errors import PolicyError, RunError, WireError
 from tacit.privacy.policy import Policy, find_refusals
 from tacit.protocol.messages import signed_message
-from tacit.simulation.rehearsal import rehearsal
+from tacit.simulation.rehearsal import prepare_rehearsal
 from tests.deployment.local_post import owner, sites_of
 from tests.simulation.small import small_plan, write_csv
 
@@ -86,7 +86,7 @@ def test_members_are_numbered_one_after_another() -> None:
 
 
 def test_one_bad_site_is_left_out_and_named(tmp_path: Path) -> None:
-    ready = rehearsal(
+    ready = prepare_rehearsal(
         small_plan(write_csv(tmp_path / "reviews.csv"), server={"rounds": 1}), tmp_path, 3
     )
     owners = [
@@ -140,7 +140,7 @@ def test_invented_classes_are_refused_before_the_model_is_built(
         features={"buckets": 65_536},
         model={"name": "logistic"},
     )
-    ready = rehearsal(settings, tmp_path, 3)
+    ready = prepare_rehearsal(settings, tmp_path, 3)
     told: list[str] = []
     owners = [
         replace(owner(name, rows, tmp_path / name), tell=told.append)
@@ -170,7 +170,7 @@ def test_work_is_stopped_between_two_clients_when_its_time_is_over() -> None:
     done = list[int]()
     with pytest.raises(
         PolicyError,
-        match=r"stopped after 1\.5 minutes; your policy allows 1 \(policy.toml, limits.max_minutes",
+        match=r"limits\.max_minutes_per_round = 1: the request was stopped after 1\.5 minutes",
     ):
         done.extend(WorkClock(1.0, now=lambda: float(next(seconds))).each(range(100)))
     clock = WorkClock(1.0, now=lambda: 0.0)

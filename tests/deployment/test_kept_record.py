@@ -12,14 +12,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit.cli import execute
 from tacit.deployment.server.job import Sites, deploy, prepare, resume
 from tacit.deployment.server.messenger import RequestSettings
-from tacit.deployment.site import participation
+from tacit.deployment.site import stored_runs
 from tacit.errors import RunError
 from tacit.privacy import ledger
 from tacit.protocol.messages.signed_message import read
 from tacit.runs import checkpoint, record
 from tacit.runs.run_folder import RECORD
 from tacit.runs.verify import damage
-from tacit.simulation.rehearsal import Rehearsal, rehearsal
+from tacit.simulation.rehearsal import Rehearsal, prepare_rehearsal
 from tests.deployment.local_post import LocalPost, model_of, owner, sites_of
 from tests.simulation.rewriting import rewrite
 from tests.simulation.small import small_plan, write_csv
@@ -42,7 +42,7 @@ class Away(LocalPost):
 def ready(tmp_path_factory) -> Rehearsal:
     place = tmp_path_factory.mktemp("rows")
     codec = {"name": "gaussian", "epsilon": 1.0, "delta": DELTA, "clip": 0.5}
-    return rehearsal(
+    return prepare_rehearsal(
         small_plan(write_csv(place / "reviews.csv"), codec=codec, server__rounds=4), place, 2
     )
 
@@ -263,12 +263,12 @@ def test_an_abandoned_run_has_no_keys_and_its_sites_are_told(ready, tmp_path, ca
 def test_an_owner_ends_a_run_that_the_server_never_ended(ready, tmp_path) -> None:
     place, there = killed_in_round(ready, tmp_path, 2, simulated_noise=False, identity=None)
     site = there.transport.sites["a"].owner
-    (run,) = participation.list_open_runs(site)
-    participation.forget(site, run)
-    assert participation.list_open_runs(site) == []
+    (run,) = stored_runs.list_open_runs(site)
+    stored_runs.forget_run(site, run)
+    assert stored_runs.list_open_runs(site) == []
     assert not (tmp_path / "a" / "runs" / run / "root").exists()
     with pytest.raises(RunError, match="is not open here"):
-        participation.forget(site, run)
+        stored_runs.forget_run(site, run)
     with pytest.raises(
         RunError, match="needs 2 sites, and 1 is ready"
     ):  # also with a site process that had it in memory
@@ -279,7 +279,7 @@ def test_sites_know_the_key_and_the_head_of_the_record(ready, tmp_path, capsys) 
     told: list[str] = []
     there = sites(ready, tmp_path, told)
     place = deploy(ready.plan, there, tmp_path / "runs", test=str(ready.test))
-    (known,) = participation.list_ended_runs(there.transport.sites["a"].owner).values()
+    (known,) = stored_runs.list_ended_runs(there.transport.sites["a"].owner).values()
     assert any(f"the server's record ends in {known['head']}" in sentence for sentence in told)
     words = ["verify", str(place), "--key", str(known["key"]), "--head", str(known["head"])]
     assert execute(words) == 0
@@ -303,10 +303,10 @@ def test_a_head_that_is_not_signed_by_the_key_of_the_terms_is_told(
     deploy(ready.plan, there, tmp_path / "runs", test=str(ready.test))
     assert (
         sum(
-            "the head of the server's record is NOT signed with the key of its terms" in sentence
+            "the head of the server's record is NOT signed with the key in the terms" in sentence
             for sentence in told
         )
         == 2
     )
-    assert participation.list_ended_runs(there.transport.sites["a"].owner) == {}
+    assert stored_runs.list_ended_runs(there.transport.sites["a"].owner) == {}
     assert keys_in(tmp_path) == []

@@ -21,7 +21,7 @@ from tacit.protocol import messages
 from tacit.protocol.messages import signed_message
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
-from tacit.simulation.rehearsal import Rehearsal, rehearsal
+from tacit.simulation.rehearsal import Rehearsal, prepare_rehearsal
 from tests.deployment.local_post import model_of, owner, sites_of
 from tests.simulation.small import small_plan, write_csv
 
@@ -127,7 +127,7 @@ ATTACKS: dict[str, Change] = {
 def ready(tmp_path_factory) -> Rehearsal:
     place = tmp_path_factory.mktemp("rows")
     server = {"rounds": 2, "weights": "rows"}
-    return rehearsal(
+    return prepare_rehearsal(
         small_plan(write_csv(place / "reviews.csv"), codec={"name": "plain"}, server=server),
         place,
         3,
@@ -298,7 +298,7 @@ def test_what_a_site_says_its_clients_count_for_is_not_believed(tmp_path) -> Non
     job = small_plan(
         write_csv(tmp_path / "reviews.csv"), codec={"name": "plain"}, server={"rounds": 2}
     )
-    ready = rehearsal(job, tmp_path / "rows", 3)
+    ready = prepare_rehearsal(job, tmp_path / "rows", 3)
     silent, heavy = (
         turned(ready, tmp_path / "silent", False),
         turned(ready, tmp_path / "heavy", True),
@@ -338,7 +338,7 @@ def voting(tmp_path_factory) -> Rehearsal:
     data = {**VOTING, "source": str(write_csv(place / "reviews.csv"))}
     plan = small_plan(place / "reviews.csv", data=data, filter={"lr": 0.5, "vote_epsilon": 4.0}, model={"name": "logistic"},
                       codec={"name": "rr", "epsilon": 0.01, "clip": 0.02}, server={"rounds": 1})  # fmt: skip
-    return rehearsal(plan, place, 3)
+    return prepare_rehearsal(plan, place, 3)
 
 
 def paid_by_voters(voting: Rehearsal, folder: Path, lie: Lie) -> tuple[set[int], list[str]]:

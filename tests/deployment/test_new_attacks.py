@@ -20,7 +20,7 @@ from tacit.protocol import messages
 from tacit.protocol.messages import signed_message
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
-from tacit.simulation.rehearsal import rehearsal
+from tacit.simulation.rehearsal import prepare_rehearsal
 from tests.deployment.hostile import HostileServer, payloads
 from tests.deployment.local_post import GENEROUS, model_of, owner, sites_of
 from tests.deployment.test_bound_runs import job
@@ -238,7 +238,9 @@ class Deployed:
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.folder, self.runs = folder, 0
         given: dict[str, Any] = {"codec": {"name": "plain"}, "server": {"rounds": 1}, **settings}
-        self.ready = rehearsal(small_plan(write_csv(folder / "reviews.csv"), **given), folder, 3)
+        self.ready = prepare_rehearsal(
+            small_plan(write_csv(folder / "reviews.csv"), **given), folder, 3
+        )
 
     def run(
         self, kind: str, change: Callable[[signed_message.SignedMessage, Attack], bytes]

@@ -23,7 +23,7 @@ from tacit.protocol.messages import signed_message
 from tacit.protocol.site import Client
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
-from tacit.simulation.rehearsal import rehearsal
+from tacit.simulation.rehearsal import prepare_rehearsal
 from tests.deployment.hostile import HostileServer, payloads
 from tests.deployment.local_post import owner, sites_of
 from tests.deployment.test_bound_runs import write_patients
@@ -178,7 +178,7 @@ def deploy_voting(folder: Path, restart: bool = False) -> Path:
         folder / "reviews.csv", data=data, filter=votes,
         model={"name": "logistic"}, codec={"name": "rr", "epsilon": 4.0, "clip": 0.02}, server={"rounds": 2},
     )  # fmt: skip
-    ready = rehearsal(voting, folder / "rows", 3)
+    ready = prepare_rehearsal(voting, folder / "rows", 3)
     owners = [
         owner(name, file, folder / name) for name, file in zip("abc", ready.files, strict=True)
     ]

@@ -145,8 +145,7 @@ OTHER_CLIENTS = {
         "site.toml: client = 'patient': the plan uses the client column 'visit', under which nobody has been charged yet"
     ),
     "ward": (
-        "site.toml: client = 'patient': the plan uses the client column 'ward', where nobody"
-        " has spent anything yet"
+        "site.toml: client = 'patient': the plan uses the client column 'ward', under which nobody has been charged yet"
     ),
     "": (
         "site.toml: client = 'patient': the plan names no client column (data.columns.client), so"

@@ -149,7 +149,7 @@ def test_measures_are_priced_where_sites_are_asked_to_measure() -> None:
     tight = POLICY.replace("max_epsilon_per_run = 3", "max_epsilon_per_run = 2.01")
     said = allow(policy=tight)
     assert said.startswith(
-        "limits.max_epsilon_per_run = 2.01 per client: with noisy counts the run costs 2."
+        "limits.max_epsilon_per_run = 2.01 per client: with noisy counts the run's epsilon would be 2."
     )
     assert allow(policy=tight, built=built(100, 100)).startswith(
         "limits.max_epsilon_per_run = 2.01 per client: with noisy counts"

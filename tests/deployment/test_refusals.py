@@ -23,7 +23,7 @@ from tacit.privacy.policy.policy import parse_policy
 from tacit.protocol.messages import signed_message
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
-from tacit.simulation.rehearsal import Rehearsal, rehearsal
+from tacit.simulation.rehearsal import Rehearsal, prepare_rehearsal
 from tests.deployment.local_post import GENEROUS, model_of, owner, sites_of
 from tests.privacy.policy.test_malicious_plans import MALICIOUS, plan_of
 from tests.privacy.policy.test_malicious_plans import POLICY as OF_THE_OWNER_BY_HASH
@@ -38,7 +38,7 @@ COSTLY = {"name": "dp_sum", "epsilon": 20.0, "delta": 1e-3, "clip": 0.5}
 def ready(tmp_path_factory) -> Rehearsal:
     place = tmp_path_factory.mktemp("rows")
     job = small_plan(write_csv(place / "reviews.csv"), codec=COSTLY, server__rounds=3)
-    return rehearsal(job, place, 3)
+    return prepare_rehearsal(job, place, 3)
 
 
 def owners(ready: Rehearsal, folder: Path, told: list[str], **policies: str):
@@ -109,7 +109,7 @@ def test_a_site_that_fails_says_only_that_it_failed(ready, tmp_path, monkeypatch
     everybody = owners(ready, tmp_path, told)
     sites = sites_of(everybody, min_sites=2)
     site = sites.transport.sites["b"]  # type: ignore[attr-defined]
-    monkeypatch.setattr(site, "_made", lambda *_: 1 / 0)
+    monkeypatch.setattr(site, "_compute_response", lambda *_: 1 / 0)
     place = deploy(ready.plan, sites, tmp_path / "runs")
     assert {one.reason for one in refused(place)} == {"it failed; its own log says why"}
     assert any("ZeroDivisionError" in sentence for sentence in told)

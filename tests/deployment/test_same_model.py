@@ -13,7 +13,7 @@ from tacit.plan.kinds import OWN, tables_in
 from tacit.protocol.messages.signed_message import read
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
-from tacit.simulation.rehearsal import rehearsal
+from tacit.simulation.rehearsal import prepare_rehearsal
 from tests.deployment.local_post import model_of, owner, rehearsed, sites_of
 from tests.simulation.small import small_plan, write_csv
 from tests.simulation.test_disclosure import job as disclosing_plan
@@ -160,7 +160,7 @@ def test_a_secure_aggregation_is_that_of_the_sites_that_are_there(reviews, tmp_p
             server={"rounds": 3},
             **({"secure_aggregation": secure} if secure else {}),
         )
-        ready = rehearsal(job, tmp_path / place / "rows", 3)
+        ready = prepare_rehearsal(job, tmp_path / place / "rows", 3)
         owners = [
             owner(name, file, tmp_path / place / name)
             for name, file in zip("abc", ready.files, strict=True)

@@ -41,7 +41,7 @@ from tacit.randomness import Draws
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
 from tacit.secure_aggregation import HelperKey
-from tacit.simulation.rehearsal import rehearsal
+from tacit.simulation.rehearsal import prepare_rehearsal
 from tests.deployment.hostile import HostileServer
 from tests.deployment.local_post import GENEROUS, model_of, owner, sites_of
 from tests.deployment.test_bound_runs import job, write_patients
@@ -490,7 +490,7 @@ def test_a_real_run_whose_sites_are_all_restarted_in_every_round(tmp_path) -> No
         secure_aggregation={"helpers": 2},
         server={"rounds": 3},
     )
-    ready = rehearsal(plan, tmp_path / "rows", 3)
+    ready = prepare_rehearsal(plan, tmp_path / "rows", 3)
     owners = {
         name: owner(name, file, tmp_path / name)
         for name, file in zip("abc", ready.files, strict=True)

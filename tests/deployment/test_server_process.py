@@ -25,7 +25,7 @@ from tacit.negotiation.result import Negotiated, bind_result
 from tacit.randomness import Draws
 from tacit.runs.run_folder import plan_of
 from tacit.simulation.prepared_rows import prepare
-from tacit.simulation.rehearsal import rehearsal
+from tacit.simulation.rehearsal import prepare_rehearsal
 from tacit.training.private.store import PrivateStore
 from tests.deployment import processes
 from tests.deployment.local_post import owner
@@ -70,7 +70,7 @@ def seen(tmp_path_factory) -> Iterator[Seen]:
     )
     save(agreed, folder / "agreed.json")
     job = job_in(folder, folder / "agreed.json")
-    ready = rehearsal(job, folder / "rows", len(SITES))
+    ready = prepare_rehearsal(job, folder / "rows", len(SITES))
     context = multiprocessing.get_context("spawn")
     to_sites, running = {}, {}
     for name, rows in zip(SITES, ready.files, strict=True):

@@ -258,18 +258,18 @@ def forget(
     Examples:
       tacit site forget hospital-a newsgroups-3-1f2e3d4c
     """
-    from tacit.deployment.site import participation
     from tacit.deployment.site.site_folder import load_owner
+    from tacit.deployment.site.stored_runs import forget_run
 
-    participation.forget(load_owner(folder), run)
+    forget_run(load_owner(folder), run)
     tables.line(f"run {run}: ended here; its key is deleted, its charges stay")
 
 
 @commands.command()
 def status(folder: Folder, as_json: AsJson = False) -> None:
     """Show a site's identity, connection, policy, spent privacy budget and open runs."""
-    from tacit.deployment.site.participation import list_ended_runs, list_open_runs
     from tacit.deployment.site.site_folder import load_owner, read_policy, read_site_settings
+    from tacit.deployment.site.stored_runs import list_ended_runs, list_open_runs
 
     policy = read_policy(folder)
     facts = _describe_site(folder, read_site_settings(folder), policy)

@@ -1,9 +1,9 @@
-"""An owner's machine in a run: it reads letters, obeys its policy, pays first, and answers for its
-clients.
+"""An owner's machine in a run: it reads signed messages, obeys its policy, charges its clients
+first, and responds for them.
 
-For each letter the order is: policy, reserve, compute, randomise, store, send. A letter that was
-answered before gets the stored bytes again. What goes wrong is told to the owner in full and to the
-server in one word.
+For each request the order is: policy, reserve, compute, randomise, store, send. A repeated request
+gets the stored bytes again. The owner's log says in full what went wrong; the server receives one
+word.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tacit.deployment.bodies import (
     SiteRequest,
     SiteResponse,
 )
-from tacit.deployment.site import participation
+from tacit.deployment.site import participation, stored_runs
 from tacit.deployment.site.measures import (
     build_count_noise,
     build_measure_claims,
@@ -37,6 +37,14 @@ from tacit.deployment.site.measures import (
 )
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.participation import Participation
+from tacit.deployment.site.refusals import (
+    build_reply_subject,
+    check_request_name,
+    extract_rules,
+    find_refusing_rules,
+    find_status,
+    format_for_log,
+)
 from tacit.deployment.site.rows.disclosed_statistics import (
     build_disclosure_entry,
     describe_disclosure,
@@ -45,17 +53,12 @@ from tacit.deployment.site.rows.row_release import release_rows
 from tacit.deployment.site.work_clock import WorkClock
 from tacit.errors import (
     BudgetError,
-    DataError,
-    PlanError,
     PolicyError,
-    RunError,
     TacitError,
     WireError,
 )
-from tacit.printable import printable
 from tacit.privacy.claim import Claim
 from tacit.privacy.policy import Policy, Receipt, SiteLedger
-from tacit.protocol.exchanges.disclose_rows import DiscloseRows
 from tacit.protocol.messages.signed_message import (
     MessageSubject,
     SignedMessage,
@@ -66,59 +69,61 @@ from tacit.protocol.messages.signed_message import (
 
 Claims = tuple[Claim, ...]
 Who = TypeVar("Who")
-_MOST_LINES, _LONGEST_LINE = 20, 1000
-"""What one request may write into the owner's log."""
 _NO_RECEIPT = Receipt(0, bytes(32))
 
 
 class OwnerSite:
-    """A site that answers letters."""
+    """A site that responds to requests."""
 
     def __init__(self, owner: Owner) -> None:
         self.owner = owner
         self._runs: dict[str, Participation] = {}
 
     def handle(self, data: bytes) -> bytes:
-        """Return the reply to a letter; nothing if it is no letter."""
+        """Respond to a message; return no bytes if it is malformed or for another site."""
         try:
             message = read(data)
             if message.subject.site != self.owner.name:
                 raise WireError(
-                    f"letter refused: needs site {self.owner.name!r}, got {message.subject.site!r}"
+                    f"the message is for site {message.subject.site!r}, not {self.owner.name!r}"
                 )
         except WireError as error:
-            self.owner.tell(_in_log(f"a letter was refused: {error}"))
+            self.owner.tell(format_for_log(f"a message was refused: {error}"))
             return b""
         body, rule, receipt = b"", "", _NO_RECEIPT
         status: Status = "ok"
         try:
-            body, receipt = self._answered(message)
+            body, receipt = self._respond(message)
         except TacitError as error:
-            status, rule = _status_of(error), _rule_of(error)
+            status, rule = find_status(error), find_refusing_rules(error)
             self.owner.tell(
-                _in_log(f"{message.subject.kind} of run {message.subject.run} refused: {error}")
+                format_for_log(
+                    f"{message.subject.kind} of run {message.subject.run} refused: {error}"
+                )
             )
-        except Exception as error:  # what nobody foresaw may quote a cell of the data: the server hears that it failed
+        except Exception as error:  # it may quote a cell, so the server learns only that it failed
             status = "failed"
             self.owner.tell(
-                _in_log(
+                format_for_log(
                     f"{message.subject.kind} of run {message.subject.run} failed:"
                     f" {type(error).__name__}: {error}"
                 )
             )
-        return write(_reply(message.subject, status, rule, receipt), body, self.owner.key)
+        return write(
+            build_reply_subject(message.subject, status, rule, receipt), body, self.owner.key
+        )
 
-    def _answered(self, message: SignedMessage) -> tuple[bytes, Receipt]:
-        """Return the body of the reply, as it is stored, or made now and stored before it leaves;
-        and how far the ledger came.
+    def _respond(self, message: SignedMessage) -> tuple[bytes, Receipt]:
+        """The body of the reply, stored before or computed now and stored before it is sent; and
+        the ledger's receipt.
         """
         subject = message.subject
-        _check_name(subject)
+        check_request_name(subject)
         if subject.kind == "end":
-            return self._ended(subject, bytes(message.body)), _NO_RECEIPT
+            return self._end_run(subject, bytes(message.body)), _NO_RECEIPT
         if subject.kind == "open":
-            return self._opened(message), _NO_RECEIPT
-        run = self._run(subject)
+            return self._respond_to_offer(message), _NO_RECEIPT
+        run = self._find_run(subject)
         run.check_policy()
         if subject.kind == "begin":
             return bodies.pack(run.begin(bytes(message.body))), _NO_RECEIPT
@@ -128,34 +133,34 @@ class OwnerSite:
                 subject.run, subject.round_no, subject.exchange, message.digest
             )
             if body is None:
-                body = self._made(run, message, book)
+                body = self._compute_response(run, message, book)
                 self._check_size(body)
                 book.store(subject.run, subject.round_no, subject.exchange, message.digest, body)
             return body, book.receipt()
 
-    def _opened(self, message: SignedMessage) -> bytes:
-        """Look at an offer, and only if the policy allows it at the rows."""
+    def _respond_to_offer(self, message: SignedMessage) -> bytes:
+        """Check an offer against the policy; read the rows only if it is allowed."""
         run = message.subject.run
         made = participation.open_run(self.owner, run, bytes(message.body), message.subject.plan)
         self._runs.setdefault(run, made)
         opened = made.respond_to_offer()
-        self._note_told(made, opened, run)
+        self._record_disclosure(made, opened, run)
         self.owner.tell(
             f"takes part in run {run}: {opened.clients:,} clients, plan {made.plan.name!r}"
         )
         return bodies.pack(opened)
 
-    def _note_told(self, run: Participation, opened: OfferResponse, name: str) -> None:
-        """Write into ledger and log what the server is about to be told of the rows."""
+    def _record_disclosure(self, run: Participation, opened: OfferResponse, name: str) -> None:
+        """Write into ledger and log what the server is about to learn about the rows."""
         policy = self.owner.require_policy()
         with closing(self.owner.open_ledger(policy, run.plan)) as book:
             book.record_cleartext(name, str(self.owner.unit), build_disclosure_entry(opened))
         for sentence in describe_disclosure(run.rows, opened.seen.statistics(), policy):
             self.owner.tell(f"run {name}: {sentence}")
 
-    def _run(self, subject: MessageSubject) -> Participation:
-        if participation.has_ended(self.owner, subject.run):
-            self._runs.pop(subject.run, None)  # its owner may have ended it meanwhile
+    def _find_run(self, subject: MessageSubject) -> Participation:
+        if stored_runs.has_ended(self.owner, subject.run):
+            self._runs.pop(subject.run, None)  # the owner may have ended it in the meantime
         if subject.run not in self._runs:
             self._runs[subject.run] = participation.reopen_run(
                 self.owner, subject.run, subject.plan
@@ -163,8 +168,10 @@ class OwnerSite:
         self._runs[subject.run].check_plan(subject.plan)
         return self._runs[subject.run]
 
-    def _made(self, run: Participation, message: SignedMessage, book: SiteLedger) -> bytes:
-        """Check that the plan implies a request, reserve, compute and randomise."""
+    def _compute_response(
+        self, run: Participation, message: SignedMessage, book: SiteLedger
+    ) -> bytes:
+        """Check that the plan implies the request, reserve budgets, compute and randomise."""
         subject, built = message.subject, run.load_side()
         run.agenda.place(subject)
         if subject.kind == "rows":
@@ -174,15 +181,15 @@ class OwnerSite:
             return bodies.pack(SiteResponse(frames=built.rows_that_leave()))
         question = bodies.unpack(message.body, SiteRequest)
         if subject.kind == "measure":
-            return bodies.pack(self._measured(run, message, question, book))
+            return bodies.pack(self._measure(run, message, question, book))
         exchange, request = (
             built.exchanges[subject.exchange],
             question.request(subject.exchange, subject.round_no),
         )
         if (subject.kind == "help") != exchange.asks_helpers:
             raise WireError(
-                f"{subject.kind} {subject.exchange!r}: helpers are asked for sums of shares,"
-                " clients for everything else"
+                f"{subject.kind} {subject.exchange!r}: only helpers are asked for sums of shares,"
+                " and for nothing else"
             )
         if exchange.asks_helpers:
             run.agenda.take(subject, message.digest)
@@ -192,8 +199,8 @@ class OwnerSite:
         strangers = [name for name in names if name not in built.names]
         if strangers or len(set(names)) != len(names):
             raise WireError(
-                "question refused: needs clients of this site, each once, got"
-                f" {strangers[:1] or 'others'}"
+                "request refused: it must name clients of this site, each once, got"
+                f" {f'client {strangers[0]}' if strangers else 'a client twice'}"
             )
         everyone = exchange.count_asked(request, question.everyone)
         claims = exchange.claims(max(1, everyone)) if names else ()
@@ -205,16 +212,14 @@ class OwnerSite:
         clock = WorkClock(self.owner.require_policy().limits.max_minutes_per_round)
         return bodies.pack(built.respond(exchange, willing, claims, refused, clock))
 
-    def _measured(
+    def _measure(
         self, run: Participation, message: SignedMessage, question: SiteRequest, book: SiteLedger
     ) -> MeasureResponse:
-        """Return how the model after a round does on held-out rows, as the policy lets it be told;
-        clients are charged first.
+        """Measure the model after a round on held-out rows, as far as the policy allows; clients
+        are charged first.
         """
         subject, built, policy = message.subject, run.load_side(), self.owner.require_policy()
-        softened = (
-            run.plan.server.soften > 0
-        )  # then another model is measured than the one that is trained on
+        softened = run.plan.server.soften > 0  # the measured model is not the trained one
         run.agenda.take(
             subject, message.digest, None if softened else built.hash_of_model(None, question)
         )
@@ -239,17 +244,17 @@ class OwnerSite:
             right = built.count_right(model, places, subject.round_no + 1) if len(places) else 0
             counts = Counts(rows=len(places), right=right)
             if noise is not None:
-                counts, why = self._with_noise(run, message, counts, noise)
+                counts, why = self._add_noise(run, message, counts, noise)
             answer = answer if why else replace(answer, counts=counts)
         if why:
             self.owner.tell(f"measure of run {subject.run} after round {subject.round_no:,}: {why}")
-        return replace(answer, withheld=_rules(why))
+        return replace(answer, withheld=extract_rules(why))
 
-    def _with_noise(
+    def _add_noise(
         self, run: Participation, message: SignedMessage, counts: Counts, noise: CountNoise
     ) -> tuple[Counts, str]:
-        """Return noisy counts, and why they are not sent, if so; noisy counts decide that, since
-        exact ones would tell.
+        """Add noise to counts; also return why they are not sent, if so. The noisy counts decide
+        that, since exact ones would reveal something.
         """
         policy, built, round_no = (
             self.owner.require_policy(),
@@ -267,12 +272,12 @@ class OwnerSite:
         return Counts(rows=rows, right=right, noise=noise.stddev, claim=claim), why
 
     def _check_size(self, body: bytes) -> None:
-        """Refuse an answer that is larger than the owner lets go."""
+        """Refuse a response that is larger than the policy allows."""
         most = self.owner.require_policy().limits.max_message_bytes
         if len(body) > most:
             raise PolicyError(
-                f"limits.max_message_bytes = {most:,}: the answers have {len(body):,} bytes;"
-                " with server.sum_at = 'site' a site adds its clients' answers up first"
+                f"limits.max_message_bytes = {most:,}: the response has {len(body):,} bytes;"
+                " with server.sum_at = 'site' a site sums its clients' updates first"
             )
 
     def _reserve(
@@ -283,8 +288,8 @@ class OwnerSite:
         names: Sequence[int],
         claims: Claims,
     ) -> dict[int, str]:
-        """Return which clients cannot pay, and why, after all others have; raise BudgetError if
-        nobody can.
+        """Charge clients; return those without budget and why. Raise BudgetError if no client has
+        any.
         """
         built = run.load_side()
         return self._charge(book, subject, {built.owner_of(name): name for name in names}, claims)
@@ -298,8 +303,8 @@ class OwnerSite:
         *,
         is_round: bool = False,
     ) -> dict[Who, str]:
-        """The same, for clients by what the site knows them as; `is_round`: it counts as a round
-        even if it is free.
+        """Charge clients, given by the names the site knows them by. With `is_round` a free release
+        counts as a round too.
         """
         persons = {self.owner.pseudonym(owner): who for owner, who in owners.items()}
         found = book.reserve(
@@ -314,93 +319,23 @@ class OwnerSite:
             raise BudgetError(next(iter(found.values())))
         for sentence in sorted(set(found.values())):
             self.owner.tell(
-                f"{sum(why == sentence for why in found.values()):,} clients do not answer:"
+                f"{sum(why == sentence for why in found.values()):,} clients do not respond:"
                 f" {sentence}"
             )
         return {persons[person]: why for person, why in found.items()}
 
-    def _ended(self, subject: MessageSubject, body: bytes) -> bytes:
-        """Let go of a run, also of one from before a restart, and whatever the policy says by now;
-        its charges stay.
+    def _end_run(self, subject: MessageSubject, body: bytes) -> bytes:
+        """End a run, also one from before a restart, whatever the policy says now. Its charges
+        remain.
         """
-        if participation.has_ended(self.owner, subject.run):
+        if stored_runs.has_ended(self.owner, subject.run):
             return b""
-        plan = participation.load_plan(self.owner, subject.run, subject.plan)
+        plan = stored_runs.load_plan(self.owner, subject.run, subject.plan)
         if plan is not None:
             with closing(self.owner.open_ledger(self.owner.policy() or Policy(), plan)) as book:
                 book.drop_responses(subject.run)
-            record, told = participation.check_record_head(self.owner, subject.run, body)
-            participation.end(self.owner, subject.run, record)
+            record, told = stored_runs.check_record_head(self.owner, subject.run, body)
+            stored_runs.end_run(self.owner, subject.run, record)
             self.owner.tell(f"run {subject.run} has ended; {told}")
         self._runs.pop(subject.run, None)
         return b""
-
-
-_NAMES = {"open": "open", "begin": "begin", "rows": DiscloseRows.name, "end": "end"}
-"""What requests outside of rounds are called; they have round 0."""
-
-
-def _check_name(subject: MessageSubject) -> None:
-    """Raise WireError unless a request outside of rounds has its one name: under another it could
-    be asked again.
-    """
-    name = _NAMES.get(subject.kind)
-    if name is not None and (subject.exchange, subject.round_no) != (name, 0):
-        raise WireError(
-            f"{subject.kind}: must be called {name!r} in round 0, got {subject.exchange!r} in round"
-            f" {subject.round_no:,}"
-        )
-
-
-def _in_log(sentence: str) -> str:
-    """Return a sentence with words of the server in it as the log shows it: none of its lines can
-    pass for an entry of its own.
-
-    A plan can have a problem in every line, so there is a limit to what one request writes into the
-    log.
-    """
-    lines = printable(sentence).splitlines()
-    shown = [
-        line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
-        for line in lines[:_MOST_LINES]
-    ]
-    more = [f"and {len(lines) - _MOST_LINES:,} lines more"] if len(lines) > _MOST_LINES else []
-    return "\n    ".join([*shown, *more])
-
-
-def _status_of(error: TacitError) -> Status:
-    kinds: tuple[tuple[type[TacitError], Status], ...] = (
-        (PolicyError, "policy"),
-        (BudgetError, "budget"),
-        (DataError, "data"),
-        (WireError, "question"),
-        (PlanError, "question"),
-        (RunError, "unknown run"),
-    )
-    return next((status for kind, status in kinds if isinstance(error, kind)), "failed")
-
-
-def _rule_of(error: TacitError) -> str:
-    """Return which lines of the policy refused, without their values."""
-    return _rules(str(error)) if isinstance(error, PolicyError | BudgetError) else ""
-
-
-def _rules(why: str) -> str:
-    heads = [line.strip().partition(":")[0].partition(" ")[0] for line in why.splitlines()]
-    return ", ".join(dict.fromkeys(head for head in heads if "." in head or head == "policy"))[:200]
-
-
-def _reply(subject: MessageSubject, status: Status, rule: str, receipt: Receipt) -> MessageSubject:
-    return MessageSubject(
-        kind=subject.kind,
-        run=subject.run,
-        plan=subject.plan,
-        site=subject.site,
-        round_no=subject.round_no,
-        exchange=subject.exchange,
-        nonce=subject.nonce,
-        status=status,
-        rule=rule,
-        entries=receipt.counter,
-        head=receipt.head,
-    )

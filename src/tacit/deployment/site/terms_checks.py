@@ -187,3 +187,24 @@ def _check_helpers(plan: Plan, terms: Terms, known: SiteKnowledge) -> None:
         raise WireError(
             "terms refused: the server put another key in the place of this site's own as a helper"
         )
+
+
+def describe_trust(terms: Terms, sums: AggregationFacts, site: str) -> str:
+    """A sentence for the owner: who could read updates, and whose noise hides them."""
+    who = " and ".join(terms.helps)
+    said = (
+        "all sites confirmed the plan and terms; updates stay hidden unless the server and all"
+        f" helpers ({who}) collude"
+    )
+    if not sums.noise_by_clients and len(terms.helps) == 1 and site not in terms.helps:
+        return (
+            f"{said}; {who} alone can subtract its noise and its own clients' updates from the"
+            " sum, which leaves the sum of the others"
+        )
+    if not sums.noise_by_clients:
+        return said
+    share = own_noise_share(terms, sums, site)
+    return (
+        f"{said}; your own clients add {share:.2g} of the noise, clients of the other sites add"
+        " the rest"
+    )

@@ -29,7 +29,7 @@ class WorkClock:
             spent = (self.now() - self.started) / 60
             if spent > self.minutes:
                 raise PolicyError(
-                    f"this request was stopped after {spent:.3g} minutes; your policy allows"
-                    f" {self.minutes:g} (policy.toml, limits.max_minutes_per_round)"
+                    f"limits.max_minutes_per_round = {self.minutes:g}: the request was stopped"
+                    f" after {spent:.3g} minutes"
                 )
             yield item

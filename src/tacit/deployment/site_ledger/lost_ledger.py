@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from tacit.deployment.site.participation import end, list_open_runs
 from tacit.deployment.site.site_folder import (
     LEDGER,
     find_joined_process,
@@ -16,6 +15,7 @@ from tacit.deployment.site.site_folder import (
     open_witness,
     read_site_settings,
 )
+from tacit.deployment.site.stored_runs import end_run, list_open_runs
 from tacit.deployment.site_ledger.witness import Witness
 from tacit.errors import LedgerError, RunError
 from tacit.privacy.policy import Limits, Receipt, SiteLedger
@@ -86,7 +86,7 @@ def accept_loss(folder: Path, loss: LedgerLoss) -> list[str]:
         book.record_loss(loss.known, loss.left, runs)
         receipt = book.receipt()
     for run in runs:
-        end(owner, run)
+        end_run(owner, run)
     witness.reset(receipt)
     return runs
 
