@@ -132,7 +132,10 @@ def test_an_ended_runs_name_is_never_used_again(owned, restarted) -> None:
     for _ in range(2):
         assert server.open() is None
         assert server.status == "unknown run"
-        assert "has ended here and its name is not used again; start the plan as a new run" in owned.told[-1]
+        assert (
+            "has ended here and its name is not used again; start the plan as a new run"
+            in owned.told[-1]
+        )
     server.send("end", "end", b"")
     assert server.status == "ok"
     server.train(round_no=2)

@@ -90,7 +90,7 @@ def test_every_line_is_named() -> None:
 
 def test_the_cohort_is_that_of_the_run_and_not_of_a_simulation() -> None:
     assert allow(plan=plan_of(data={**FIXED, "clients": 5})) == ""
-    line = "limits.min_cohort = 100: the plan asks {} clients in a round"
+    line = "limits.min_cohort = 100: the plan has a cohort of {} clients"
     assert refused(built=built(100, 99)) == [line.format(99)]
     some = plan_of(
         server={"rounds": 2, "cohort": "count", "cohort_size": 50}, data={**FIXED, "clients": 1000}
