@@ -1,8 +1,8 @@
-"""Many answers become one: who may add to a round's sum, and in which order sums are merged.
+"""Summation of responses: who may contribute to a round's sum, and in which order sums are merged.
 
-Clients that were asked may add, once each, with a weight both sides agreed on. Chunks of a cohort
-depend on the cohort alone, never on the number of workers, and are merged in their order, so that
-floating-point sums come out the same to the bit with any number of workers.
+Clients of the cohort contribute once each, with a weight both sides agreed on. Chunks of a cohort
+depend on the cohort alone, never on the number of workers, and are merged in order, so that
+floating-point sums are equal to the bit with any number of workers.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def split_into_chunks(cohort: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
 
 
 class Intake:
-    """Knows who was asked and who has answered. An answer is checked, added, and then noted, so
-    that a bad one takes nobody's place.
+    """Tracks who was asked and who has responded. A response is checked, added, and then noted, so
+    that an invalid one takes nobody's place.
     """
 
     def __init__(
@@ -41,8 +41,8 @@ class Intake:
         commitments: Mapping[int, bytes] | None = None,
         everyone: NDArray[np.int64] | None = None,
     ) -> None:
-        """`commitments` are what answers must fit, by sender; `everyone` are all who were asked,
-        where these are a part.
+        """`commitments` are what responses must match, by sender; `everyone` is the whole cohort,
+        if `asked` is a chunk of it.
         """
         self._waited_for, self.round_no = set(asked), round_no
         self._commitments = commitments or {}
@@ -53,7 +53,7 @@ class Intake:
         self.least_weight, self.largest_weight = least_weight, largest_weight
 
     def check(self, sender: int, round_no: int, weight: int) -> None:
-        """Raise WireError if an answer must not be added."""
+        """Raise WireError if a response must not be added."""
         if round_no != self.round_no:
             raise WireError(
                 f"answer from sender {sender} refused: needs round {self.round_no}, got round"
@@ -74,7 +74,7 @@ class Intake:
             )
 
     def check_commitment(self, sender: int, payload: memoryview) -> None:
-        """Raise WireError if a client sends something else than what it committed to."""
+        """Raise WireError if a client sends something other than what it committed to."""
         promised = self._commitments.get(sender)
         if promised is not None and compute_commitment(payload) != promised:
             raise WireError(
@@ -101,18 +101,18 @@ class Intake:
             )
 
     def note(self, *senders: int) -> None:
-        """Take note that the answers of these clients were added."""
+        """Note that the responses of these clients were added."""
         self._seen.update(senders)
 
 
 def compute_commitment(payload: memoryview) -> bytes:
-    """Return what binds a client to a payload: nobody finds another one with the same digest."""
+    """SHA-256 of a payload, which binds a client to it."""
     return hashlib.sha256(payload).digest()
 
 
 class CollectedUpdates:
-    """The decoded update of each sender, and how much it counts, for rules that must see each of
-    them. Memory grows with the cohort.
+    """The decoded update of each sender and its weight, for rules that need single updates. Memory
+    grows with the cohort.
     """
 
     def __init__(self) -> None:
@@ -125,12 +125,12 @@ class CollectedUpdates:
         self.weight += weight
 
     def merge(self, other: CollectedUpdates) -> None:
-        """Take over what others sent."""
+        """Take over updates collected elsewhere."""
         self._of |= other._of
         self.weight += other.weight
 
     def value(self) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
-        """Return the senders in ascending order, their updates as rows, and their weights; needs at
+        """The senders in ascending order, their updates as rows, and their weights. Requires at
         least one.
         """
         names = sorted(self._of)

@@ -1,4 +1,4 @@
-"""What both sides know before round one: nothing in it is secret."""
+"""What both sides know before round one. Nothing in it is secret."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ _MOST_WEIGHT = 2**53
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """A run's public terms: its name, the model's size, the codec, the randomness everyone may
-    know, how clients weigh.
+    """A run's public terms: its name, the model's size, the codec, the public randomness, the
+    weights of clients.
 
-    `identity` is what plan and rows the run is of; it enters the addresses of noise, so that two
-    runs never share any. `digest` covers all that sites, helpers and server agreed on before round
-    one. Between sites it is the identity too, unless noise comes from the plan's seed; a simulation
-    has none. `largest_weight` is the most a client may count; an answer that says more is refused.
-    With `sum_at_site` a site adds up the answers of its own clients before anything leaves it.
+    `identity` identifies the plan and rows of the run; it enters the addresses of noise, so that
+    two runs never share any. `digest` covers everything that sites, helpers and server agreed on
+    before round one. Between sites it equals the identity, unless noise comes from the plan's seed;
+    a simulation has none. `largest_weight` is the largest weight of a client; a response with a
+    larger one is refused. With `sum_at_site` a site sums the responses of its own clients before it
+    sends anything.
     """
 
     run: str
@@ -41,8 +42,8 @@ class Agreement:
         return self.digest or self.identity
 
     def check(self, clients: int) -> None:
-        """Raise PlanError if the weights of so many clients could not be counted exactly, or if the
-        rule reads single updates and the codec's noise is for a sum.
+        """Raise PlanError if the weights of `clients` clients cannot be summed exactly, or if the
+        rule needs single updates and the codec's noise is for a sum.
         """
         if self.server.one_by_one and self.codec.sum_noise is not None:
             raise PlanError(

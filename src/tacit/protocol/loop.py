@@ -1,4 +1,4 @@
-"""Rounds one after the other: choose, charge, ask, add up, step, measure, record, checkpoint.
+"""The round loop: choose a cohort, charge, request, sum, step, evaluate, record, checkpoint.
 
 The loop knows exchanges and a carrier. It sees no rows, no features and no local training, so the
 same loop runs a simulation and a network of sites.
@@ -33,7 +33,7 @@ from tacit.runs.fingerprint import Fingerprints
 
 @dataclass(frozen=True, kw_only=True)
 class Desk:
-    """Where a run is kept, its record, and who looks on.
+    """The folder, record and observer of a run.
 
     `superseded` are releases from before a resume that were not repeated yet: they count until they
     are.
@@ -52,8 +52,8 @@ class Desk:
             self.observer.entry(entry)
 
     def save(self, now: Checkpoint) -> Checkpoint:
-        """Sign the record, force it onto the disk, then replace the checkpoint; return it with how
-        much of the record it covers.
+        """Sign the record, sync it to disk, then replace the checkpoint; return the checkpoint with
+        the length of record it covers.
         """
         self.writer.sign()
         whole = replace(now, mark=self.writer.sync(), fingerprints=self.fingerprints)
@@ -67,8 +67,8 @@ History = dict[str, NDArray[np.float64]]
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What measuring a model found: figures, what the record should say, what is kept of it for the
-    last figures, and what it cost clients whose rows were counted.
+    """The result of evaluating a model: metrics, entries for the record, history for the final
+    metrics, and claims of clients whose rows were counted.
     """
 
     metrics: dict[str, float] = field(default_factory=dict)
@@ -78,15 +78,13 @@ class Evaluation:
 
 
 class Evaluator(Protocol):
-    """Says how good a model is. Where the rows for that are is its own affair."""
+    """Evaluates models; it knows where the rows for that are."""
 
     def after_round(self, model: Vector, state: State, history: History) -> Evaluation:
-        """Return what measuring a round's model found; nothing if the plan does not measure this
-        round.
-        """
+        """Evaluate a round's model; empty if the plan does not evaluate this round."""
 
     def at_the_end(self, model: Vector, rounds: int, history: History) -> Evaluation:
-        """Return the figures that are added after the last round."""
+        """Metrics that are added after the last round."""
 
 
 Release = Callable[[Vector, server.ServerState, int], Vector]
@@ -102,13 +100,13 @@ def keep_model(model: Vector, state: server.ServerState, rounds: int) -> Vector:
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """One way of training, ready to run: the plan itself, or a baseline beside it.
+    """One way of training: the plan itself, or a baseline.
 
     `draws` are the server's own. `crosses` is false where all rows are in one place, so that
     nothing crosses a wire; `in_rounds` is false where every client trains by itself. `release`
-    makes of the model, the server's memory and the rounds so far the model that is measured and
-    kept; training goes on from the first. `delta` is that of stated totals; `rations` says that
-    clients answer only in some rounds.
+    turns the trained model, the optimiser's state and the number of rounds into the model that is
+    evaluated and stored; training continues from the trained one. `delta` is that of stated totals;
+    `rations` says that clients respond only in some rounds.
     """
 
     name: str
@@ -143,7 +141,7 @@ class Arm:
 
 @dataclass(frozen=True, kw_only=True)
 class Spending:
-    """What a round took: what its arm has paid so far, bytes up and down, and seconds."""
+    """The account of an arm after a round, bytes up and down, and seconds."""
 
     account: ledger.Account
     crossed: tuple[int, int]
@@ -151,7 +149,7 @@ class Spending:
 
 
 def start_arm(arm: Arm, desk: Desk, clients: int) -> Checkpoint:
-    """Return the arm before its first round, checkpointed."""
+    """Checkpoint an arm before its first round."""
     model, nothing = arm.first(), np.zeros(clients, np.int64)
     state = server.initial_state(arm.plan.server, model) if model is not None else {}
     progress = Progress(arm=arm.name, round_no=0)
@@ -161,7 +159,7 @@ def start_arm(arm: Arm, desk: Desk, clients: int) -> Checkpoint:
 
 
 def run_rounds(arm: Arm, desk: Desk, carrier: Carrier, now: Checkpoint) -> Checkpoint:
-    """Return the arm after the rounds that are left."""
+    """Run the remaining rounds of an arm."""
     settings = arm.plan.server
     while now.progress.round_no < settings.rounds and not server.should_stop(
         now.progress.losses, settings.patience
@@ -171,7 +169,7 @@ def run_rounds(arm: Arm, desk: Desk, carrier: Carrier, now: Checkpoint) -> Check
 
 
 def run_round(arm: Arm, desk: Desk, carrier: Carrier, now: Checkpoint) -> Checkpoint:
-    """Run one round and leave a checkpoint behind."""
+    """Run one round and checkpoint it."""
     began, round_no = time.perf_counter(), now.progress.round_no + 1
     cohort = _choose_cohort(arm, carrier, now, round_no)
     updates, last_round = now.updates.copy(), now.last_round.copy()
@@ -207,8 +205,8 @@ def run_round(arm: Arm, desk: Desk, carrier: Carrier, now: Checkpoint) -> Checkp
 
 
 def _choose_cohort(arm: Arm, carrier: Carrier, now: Checkpoint, round_no: int) -> Names:
-    """Return who is asked in a round and has something to say; where clients answer rarely, those
-    who waited longest.
+    """The clients asked in a round that can respond; where clients respond rarely, those that
+    waited longest.
     """
     answered, draws = None, arm.draws.at("cohort", round_no)
     if arm.rations:
@@ -221,9 +219,7 @@ def _choose_cohort(arm: Arm, carrier: Carrier, now: Checkpoint, round_no: int) -
 def _run_exchanges(
     arm: Arm, desk: Desk, carrier: Carrier, state: State, before: Spending, busiest: int
 ) -> tuple[State, Spending]:
-    """Return the server's state after all exchanges of a round, and what they took; `busiest` is
-    the most any client answered.
-    """
+    """Run all exchanges of a round; `busiest` is the largest number of responses of any client."""
     (up, down), account = before.crossed, before.account
     for exchange in arm.exchanges:
         request = exchange.build_request(state)
@@ -244,9 +240,7 @@ def _run_exchanges(
 
 
 def finish(arm: Arm, desk: Desk, now: Checkpoint, model: Vector, following: str) -> Checkpoint:
-    """Close the arm with its last model in the record, and point the checkpoint at the arm that
-    follows.
-    """
+    """Record the arm's last model, and point the checkpoint at the arm that follows."""
     found = arm.evaluator.at_the_end(model, now.progress.round_no, now.evaluated)
     return finish_measured(
         arm, desk, now, hashlib.sha256(model.tobytes()).hexdigest(), found, following
@@ -256,7 +250,7 @@ def finish(arm: Arm, desk: Desk, now: Checkpoint, model: Vector, following: str)
 def finish_measured(
     arm: Arm, desk: Desk, now: Checkpoint, parameters_sha256: str, found: Evaluation, following: str
 ) -> Checkpoint:
-    """Close the arm with what its last model's measuring found."""
+    """Finish the arm with the evaluation of its last model."""
     desk.note(*found.entries)
     _charge_measure(arm, desk, found, now.progress, len(now.updates))
     progress, messages = now.progress, max(1, now.progress.messages)
@@ -280,8 +274,8 @@ def finish_measured(
 def _charge(
     arm: Arm, exchange: Exchange, state: State, account: ledger.Account, busiest: int
 ) -> tuple[ledger.Account, list[record.Released]]:
-    """Return the account with what the clients about to answer will have paid, and the record's
-    entries for it.
+    """Charge the clients that are about to respond; return the account and the entries for the
+    record.
     """
     clients = len(state.cohort)
     claims = exchange.claims(max(1, clients))
@@ -298,8 +292,8 @@ def _charge(
 
 
 def _note_released(desk: Desk, entries: list[record.Released]) -> None:
-    """Force charges onto the disk, before anybody answers. One that repeats a charge from before a
-    resume is the same charge.
+    """Sync charges to disk before anybody responds. One that repeats a charge from before a resume
+    is the same charge.
     """
     desk.superseded[:] = [one for one in desk.superseded if one not in entries]
     desk.note(*entries)
@@ -307,7 +301,7 @@ def _note_released(desk: Desk, entries: list[record.Released]) -> None:
 
 
 def _hash_request(request: Request) -> str:
-    """Return a hash of what is asked of whom. The same request gets the same answers, also after a
+    """Hash of a request and its recipients. The same request gets the same responses, also after a
     resume.
     """
     digest = hashlib.sha256(request.to.astype("<i8").tobytes())
@@ -319,8 +313,8 @@ def _hash_request(request: Request) -> str:
 def _charge_measure(
     arm: Arm, desk: Desk, found: Evaluation, progress: Progress, clients: int
 ) -> ledger.Account:
-    """Return the account with what a measure cost; sites have charged their own clients before they
-    answered.
+    """The account with the claims of a measure; sites have charged their own clients before they
+    responded.
     """
     account = ledger.Account.from_json(progress.account)
     if not found.claims:
@@ -403,7 +397,7 @@ def _advance_progress(
 
 
 def _read_model(arm: Arm, carrier: Carrier, state: State) -> Vector | None:
-    """Return the round's model, as the server or else the carrier reads it; refuse one that is not
+    """The round's model, decoded by the server or by the carrier; raise RunError if it is not
     finite.
     """
     model = state.model

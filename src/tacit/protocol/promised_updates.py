@@ -1,10 +1,10 @@
-"""What a site's clients committed to sending later in the round, so that they need not train for it
-twice.
+"""Updates that a site's clients committed to sending later in the round, so that they train only
+once.
 
-A commitment comes before the vote and the update after it. A rejected client never sends one. In a
-simulation, what does not fit is made again when it is asked for; since its randomness has an
-address, it comes out the same. A real site has new noise after a restart, so it keeps what its
-clients committed to on its disk.
+A commitment precedes the vote and the update follows it. A rejected client never sends its update.
+A simulation computes what does not fit into memory again; since its randomness has an address, the
+result is the same. A real site draws new noise after a restart, so it stores on disk what its
+clients committed to.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RequestKey = tuple[int, str]
 
 
 class PromisedUpdates:
-    """Encoded updates of one round, by client; with a folder also on the disk."""
+    """Encoded updates of one round, by client; also on disk if there is a folder."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
@@ -37,8 +37,8 @@ class PromisedUpdates:
         self._made: dict[int, EncodedUpdate] = {}
 
     def keep(self, name: int, request: Request, made: EncodedUpdate) -> None:
-        """Keep what a client will send for what is asked in a round; what was kept of other rounds
-        goes.
+        """Keep the update that a client will send for this request; updates of other requests are
+        dropped.
         """
         key = request.round_no, request.digest
         with self._lock:
@@ -53,9 +53,7 @@ class PromisedUpdates:
                 self._made[name] = made
 
     def find(self, name: int, request: Request) -> EncodedUpdate | None:
-        """Return what a client committed to for what is asked in a round; None if nothing is kept
-        of it.
-        """
+        """The update a client committed to for this request; None if none is kept."""
         key = request.round_no, request.digest
         kept = self._made.get(name) if key == self._key else None
         return self._read(name, key) if kept is None and self._folder is not None else kept

@@ -1,5 +1,5 @@
-"""A round, as nouns. Everything that crosses between a server and its clients is an exchange, and a
-round is a short list of them. Nothing here knows where rows are or what carries the bytes.
+"""The types of a round. Everything that crosses between a server and its clients is an exchange,
+and a round is a short list of them. Nothing here knows where rows are or how bytes travel.
 
 An exchange has four steps: the server sends a request, clients respond, responses are checked and
 added as they arrive, and the server closes the exchange.
@@ -35,9 +35,9 @@ Tick = Callable[[int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """What the server knows after an exchange: the model (None while only clients can read it), its
-    optimiser's memory, who takes part in the round, the sum of a codec that has more to ask, what
-    clients committed to sending, and whatever else an exchange leaves for the next.
+    """What the server knows after an exchange: the model (None while only clients can decode it),
+    the optimiser's state, the cohort, the sum that helpers must complete, commitments of clients,
+    and arrays that an exchange leaves for the next.
     """
 
     round_no: int
@@ -51,13 +51,13 @@ class State:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What the server asks, and whom: public bytes, the same for everybody. `commitments` are what
-    answers must fit.
+    """What the server requests, and from whom: public bytes, the same for everybody. `commitments`
+    are what responses must match.
 
-    A request may be for a chunk of the cohort; then `everyone` is the whole cohort. `digest`
-    is SHA-256 over what the frame asks; with the exchange and the round it names everything in a
-    request that a client's message depends on. How many are asked decides what an answer costs, and
-    changes no message. It is computed once, also for all chunks of a cohort.
+    A request may be for a chunk of the cohort; then `everyone` is the whole cohort. `digest` is
+    SHA-256 over the frame; with exchange and round it identifies everything in a request that a
+    client's message depends on. The size of the cohort determines the privacy loss of a response
+    and changes no message. The digest is computed once for all chunks of a cohort.
     """
 
     exchange: str
@@ -77,7 +77,7 @@ class Request:
         return replace(self, to=to, everyone=self.to if self.everyone is None else self.everyone)
 
     def intake(self, largest_weight: int) -> Intake:
-        """Return who may answer, and how."""
+        """The intake for responses to this request."""
         return Intake(
             self.to.tolist(),
             self.round_no,
@@ -88,9 +88,7 @@ class Request:
 
 
 def _digest(frame: Frame) -> str:
-    """SHA-256 of what a frame asks: its kind, dimension, weight and payload; the run's name is no
-    part of a question.
-    """
+    """SHA-256 of a request's kind, dimension, weight and payload; the run's name is not part of it."""
     header = messages.parse(*frame).header
     found = hashlib.sha256(f"{header.codec}\x00{header.dim}\x00{header.weight}\x00".encode())
     found.update(frame[1])
@@ -99,7 +97,7 @@ def _digest(frame: Frame) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """An answer that was not added, and why; `sender` is a client, or a site by its name."""
+    """A response that was not added, and why; `sender` is a client, or a site by name."""
 
     sender: int | str
     reason: str
@@ -107,10 +105,9 @@ class Refusal:
 
 @dataclass(frozen=True, kw_only=True)
 class Gathered:
-    """What came back: the sum of the answers, how many clients answered, their bytes, and what was
-    refused.
+    """The sum of the responses, how many clients responded, their bytes, and what was refused.
 
-    `bytes_down` is there where the question did not go to each client by itself, as between sites.
+    `bytes_down` is set where the request was not sent to each client separately, as between sites.
     """
 
     total: Any
@@ -120,7 +117,7 @@ class Gathered:
     bytes_down: int | None = None
 
     def merged(self, other: Gathered) -> Gathered:
-        """Return both together; the other's sum is used up."""
+        """Merge two results; the other's sum is consumed."""
         self.total.merge(other.total)
         clients, bytes_up = self.clients + other.clients, self.bytes_up + other.bytes_up
         return replace(
@@ -130,15 +127,15 @@ class Gathered:
 
 @dataclass(frozen=True, kw_only=True)
 class ExchangeOutcome:
-    """What an exchange leaves behind: the server's next state, and what the record should say."""
+    """The server's next state, and the entries for the record."""
 
     state: State
     notes: tuple[record.Entry, ...] = ()
 
 
 class Exchange(Protocol):
-    """One question of the server to its clients, or with `asks_helpers` to the helpers of a secure
-    aggregation. `carries_model` says that its request begins with the model of the round.
+    """One request of the server to its clients, or with `asks_helpers` to the helpers of secure
+    aggregation. `carries_model` says that the request begins with the model of the round.
     """
 
     name: str
@@ -146,69 +143,65 @@ class Exchange(Protocol):
     carries_model: bool = True
 
     def claims(self, clients: int) -> tuple[Claim, ...]:
-        """Return what one answer costs its client, when so many clients answer."""
+        """The privacy claims of one response, if `clients` clients respond."""
 
     def build_request(self, state: State) -> Request:
-        """Return the question; runs at the server."""
+        """Build the request; runs at the server."""
 
     def respond(self, client: Any, request: Request) -> Frame | None:
-        """Return one client's answer, or None if it has nothing to say; runs at the client's site
-        (`site.Client`).
+        """Compute one client's response, or None if it has nothing to send; runs at the client's
+        site (`site.Client`).
         """
 
     def respond_many(self, site: Any, worker: Any, request: Request) -> Gathered:
-        """The sum of the asked clients' answers; runs at their site (`site.Site`). An exchange may
-        be faster than one client after the other, and gives the same bits.
+        """The sum of the clients' responses; runs at their site (`site.Site`). An exchange may be
+        faster than one client after the other, with the same bits.
         """
         return respond_one_by_one(self, site, worker, request)
 
     def count_asked(self, request: Request, everyone: int) -> int:
-        """By how many clients an answer's cost is computed, as far as the request itself says it;
-        `everyone` is what the server says beside it.
+        """The number of clients by which the privacy loss of a response is computed, as far as the
+        request itself states it; `everyone` is what the server claims.
         """
         return everyone
 
     def foresee(self, site: Any, worker: Any, request: Request, names: Names) -> Foreseen:
-        """What some clients would honestly send in this round, a row each, by exchange, for
-        attackers who agree on what they send before anybody answers.
+        """What some clients would honestly send in this round, one row each, by exchange; for
+        attackers that collude before anybody responds.
         """
         return {}
 
     def empty(self) -> Any:
-        """Return the sum of no answers."""
+        """The empty sum."""
 
     def receive(self, intake: Intake, total: Any, frame: Frame) -> None:
-        """Check one answer and add it; raise WireError, with nothing added, if it is not what was
-        agreed on.
+        """Check one response and add it; raise WireError, with nothing added, if it does not match
+        the agreement.
         """
 
     def close(self, state: State, total: Any) -> ExchangeOutcome:
-        """Return what follows from the sum; runs at the server."""
+        """Turn the sum into the next state; runs at the server."""
 
 
 class Carrier(Protocol):
-    """Takes exchanges to clients and brings the sums back: a simulation on one machine, or a
-    network of sites.
+    """Takes exchanges to clients and returns the sums: a simulation on one machine, or a network of
+    sites.
     """
 
     clients: int
 
     def willing(self, cohort: Names) -> Names:
-        """Return those of the cohort who have something to say: a client without rows is
-        not asked.
-        """
+        """The clients of the cohort that can respond: those with rows."""
 
     def carry(self, exchange: Exchange, request: Request, tick: Tick) -> Gathered:
-        """Return what the asked clients answered, added up in the order of their names."""
+        """The sum of the clients' responses, added in the order of their names."""
 
     def read(self, request: Request) -> Vector | None:
-        """Return the model a request stands for to clients; None where that is not the server's to
-        know.
-        """
+        """The model that clients decode from a request; None where the server must not know it."""
 
 
 def respond_one_by_one(exchange: Exchange, site: Any, worker: Any, request: Request) -> Gathered:
-    """The sum of some clients' answers: each answers for itself, and each answer is checked and
+    """Sum the responses of some clients: each responds separately, and each response is checked and
     added.
     """
     intake = request.intake(site.agreement.largest_weight)
@@ -227,9 +220,7 @@ def respond_one_by_one(exchange: Exchange, site: Any, worker: Any, request: Requ
 
 
 def gather(exchange: Exchange, intake: Intake, frames: list[Frame]) -> Gathered:
-    """Return the sum of some answers, checked and added one by one; what is refused is named and
-    left out.
-    """
+    """Sum some responses, checked and added one by one; refused ones are named and left out."""
     total, refused = exchange.empty(), []
     for frame in frames:
         try:

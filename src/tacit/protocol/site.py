@@ -1,7 +1,7 @@
-"""One owner's machine: the clients that sit there, their rows, and what they remember.
+"""One owner's machine: its clients, their rows, and their state between rounds.
 
 A phone is a site with one client; a hospital is a site with a client per patient. A simulation is
-one site with everybody.
+one site with all clients.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SITE, _FROM, _AT_ENDS = "site", "from", "at_ends"
 
 class OwnRows(NamedTuple):
     """The rows of a site's clients by block: those they train on, and those they hold out to test
-    others on.
+    others' heads.
     """
 
     train: Rows
@@ -50,8 +50,8 @@ class OwnRows(NamedTuple):
 
 
 class Honest:
-    """How clients behave: each trains on its own rows and sends what came of it. Only a simulation
-    gives a site another behaviour.
+    """How clients behave: each trains on its own rows and sends the result. Only a simulation gives
+    a site another behaviour.
     """
 
     def __init__(self) -> None:
@@ -62,35 +62,33 @@ class Honest:
         return slot
 
     def sends(self, slot: ClientSlot, update: Update, round_no: int, exchange: str) -> Update:
-        """Return the update, or the head, that a client sends in an exchange, from the one it found
-        by training.
-        """
+        """The update, or the head, that a client sends in an exchange, given the one it trained."""
         return update
 
     def all_honest(self, names: NDArray[np.int64], round_no: int) -> bool:
-        """Return whether each of these clients sends what it found by training."""
+        """Whether each of these clients sends what it trained."""
         return True
 
     def votes(
         self, slot: ClientSlot, helped: NDArray[np.bool_], on: NDArray[np.int64], round_no: int
     ) -> NDArray[np.bool_] | None:
-        """Return the votes of a tester that cheats, on these contributors, sent without noise; None
-        from one that does not.
+        """The votes of a cheating tester on these contributors, sent without noise; None from an
+        honest one.
         """
         return None
 
     def colluders(self, cohort: NDArray[np.int64], round_no: int) -> NDArray[np.int64]:
-        """Return the clients of a cohort whose honest updates are needed before anybody answers."""
+        """The clients of a cohort whose honest updates are needed before anybody responds."""
         return np.empty(0, np.int64)
 
     def collude(self, seen: dict[str, NDArray[np.float32]], clients: int, round_no: int) -> None:
-        """Take what the colluders would honestly send in each exchange, a row each, in a cohort of
-        so many clients.
+        """Take what the colluders would honestly send in each exchange, one row each; `clients` is
+        the size of the cohort.
         """
 
 
 class Site:
-    """Some clients on one machine, by name; the first name's rows are block 0, and so on."""
+    """Clients on one machine, by name; the rows of the first name are block 0, and so on."""
 
     def __init__(
         self,
@@ -126,12 +124,12 @@ class Site:
         self._beginning = root.at("initial")
 
     def use_secret(self, secret: bytes, held: Codec) -> None:
-        """Take what all clients of the run share and no server has, such as the negotiated: a
-        secret, and the codec they hold.
+        """Use a secret and a codec that all clients of the run share and the server does not know,
+        such as negotiated ones.
 
-        The secret is bound to the run. A first model that no server may read is drawn from it too.
-        Until then both follow from the site's root, which is the same for all clients of a
-        simulation and for nobody else's.
+        The secret is bound to the run. A first model that the server must not read is drawn from it
+        too. Without this call both follow from the site's root, which all clients of a simulation
+        share.
         """
         self._secret = hmac.digest(
             secret, f"tacit run {self.agreement.run} {self.agreement.identity}".encode(), "sha256"
@@ -140,9 +138,7 @@ class Site:
         self._beginning = Draws(self._secret).at("initial")
 
     def codec(self, round_no: int) -> Codec:
-        """Return the agreed codec as clients hold it in a round: with their secret, if it needs
-        one.
-        """
+        """The agreed codec as clients hold it in a round: with their secret, if it needs one."""
         return self._held if self._held.keyed is None else self._held.keyed(self._secret, round_no)
 
     def slot(self, name: int) -> ClientSlot:
@@ -158,8 +154,8 @@ class Site:
         return Client(self, self.slot(name), worker)
 
     def signing_key(self, slot: ClientSlot) -> Ed25519PrivateKey:
-        """Return the key with which a client's site signs what helpers get; in a simulation each
-        client has a site of its own.
+        """The key with which a client's site signs messages to helpers; in a simulation each client
+        has its own.
         """
         if self.key is not None:
             return self.key
@@ -170,31 +166,29 @@ class Site:
         return self._keys[slot.name]
 
     def all_have_rows(self, names: NDArray[np.int64]) -> bool:
-        """Return whether each of these clients has something to train on."""
+        """Whether each of these clients has rows to train on."""
         return bool((self.get_weights(names) > 0).all())
 
     def get_weights(self, names: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how much each of these clients counts."""
+        """The weights of these clients."""
         blocks = names if self._blocks is None else [self._blocks[name] for name in names.tolist()]
         return self.weights[blocks]
 
     def weight(self, slot: ClientSlot) -> int:
-        """Return how much a client counts, as it computes from its own rows."""
+        """The weight of a client, computed from its own rows."""
         return int(self.weights[slot.block])
 
     def memory(self, slot: ClientSlot, before: int) -> Memory:
-        """Return what a client remembers of its codec from rounds before."""
+        """The codec state of a client from earlier rounds."""
         return (self._kept.read(slot.name, before) if self._kept else None) or {}
 
     def remember(self, slot: ClientSlot, round_no: int, memory: Memory) -> None:
-        """Keep what a client remembers as of a round."""
+        """Store the codec state of a client after a round."""
         if memory and self._kept:
             self._kept.write(slot.name, round_no, memory)
 
     def refusals(self, request: Request, claims: tuple[Claim, ...]) -> dict[int, str]:
-        """Return which of the asked clients do not answer, by their own ledgers, and why; the
-        others have paid.
-        """
+        """Charge the clients' own ledgers; return which clients refuse, and why."""
         if self.client_ledgers is None:
             return {}
         blocks = (
@@ -206,26 +200,26 @@ class Site:
         return {self.names[block]: why for block, why in refused.items()}
 
     def forget(self) -> None:
-        """Remove what an earlier start remembered."""
+        """Remove state of an earlier start."""
         if self.client_ledgers is not None:
             self.client_ledgers.reset()
         if self._kept:
             self._kept.clear()
 
     def compute_model_digest(self, model: Vector) -> bytes:
-        """Return a digest by which sites can compare the model they read.
+        """A digest by which sites can compare the models they decoded.
 
-        Where the server cannot read the model the digest is keyed with the clients' secret: from a
-        plain hash of a sum that the server chose it could find out by trial what a client sent. A
-        simulation's noise is known, and so is its digest.
+        Where the server cannot decode the model, the digest is keyed with the clients' secret: from
+        a plain hash of a sum that the server chose, it could find by trial what a client sent. The
+        noise of a simulation is known, and so is its digest.
         """
         if self.agreement.codec.decoded_by == "clients" and self.epoch:
             return hmac.digest(self._secret, b"tacit model " + model.tobytes(), "sha256")
         return hashlib.sha256(model.tobytes()).digest()
 
     def model(self, request: Request) -> Vector:
-        """Return the model a request stands for: as it was sent, or decoded here from a sum the
-        server cannot read.
+        """The model in a request: as it was sent, or decoded here from a sum the server cannot
+        decode.
         """
         terms = self.agreement
         kind = MODEL if terms.codec.decoded_by == "server" else SUM
@@ -246,10 +240,10 @@ class Site:
     def compute_head_inputs(
         self, model: Vector, slot: ClientSlot, round_no: int, tests: bool = False
     ) -> tuple[training.Matrix, NDArray[np.int32]]:
-        """Return what the model's last layer sees of a client's rows, and their labels: rows it
-        trains on, or holds out.
+        """The inputs of the model's last layer for a client's rows, and their labels: rows it
+        trains on, or with `tests` rows it holds out.
 
-        Where a part of the model stays with the client, the layers below are its own, as they stand
+        Where a part of the model stays with the client, the layers below are its own, as they are
         when the round begins.
         """
         own, learner = self.own_rows, cast(training.HeadedLearner, self.learner)
@@ -259,8 +253,8 @@ class Site:
         return training.append_ones(learner.below(model, some.inputs, slot, round_no)), some.labels
 
     def _stepped(self, message: messages.Message, round_no: int) -> Vector:
-        """Return the model after the server's step, taken here: round 1 begins with the first model
-        all sites agree on.
+        """The model after the server's step, taken here. Round 1 begins with the first model that
+        all sites derive.
         """
         terms = self.agreement
         if round_no == 1:
@@ -294,7 +288,7 @@ class Site:
     def _keep(
         self, round_no: int, model: Vector, state: dict[str, Vector], digest: bytes
     ) -> Vector:
-        """Keep the model a round begins with, and from which sum it came; return it."""
+        """Store the model a round begins with and the sum it came from; return the model."""
         if self._kept is not None:
             at_ends = np.array([np.nan if self.at_ends is None else self.at_ends])
             facts = {_FROM: np.frombuffer(digest, np.uint8), _AT_ENDS: at_ends}

@@ -1,4 +1,4 @@
-"""Many clients of one site trained in one call, with the bits of single answers."""
+"""Training of many clients of a site in one call, with the same bits as single responses."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def train_together(train: UpdateExchange, site: Site, worker: Worker, request: Request) -> Gathered:
-    """Return what `answer_one_by_one` returns for training, to the bit, but train many clients in one
-    call.
+    """Compute what `respond_one_by_one` computes for training, to the bit, but train many clients
+    in one call.
     """
     codec, model, round_no = train.agreement.codec, site.model(request), request.round_no
     if codec.takes_updates and not train.agreement.server.one_by_one:
@@ -42,11 +42,11 @@ def train_together(train: UpdateExchange, site: Site, worker: Worker, request: R
 
 
 def sum_updates(train: UpdateExchange, site: Site, worker: Worker, request: Request) -> Gathered:
-    """Return what `answer_one_by_one` returns for training, to the bit, where updates are added up as
-    they are.
+    """Compute what `respond_one_by_one` computes for training, to the bit, where updates are summed
+    as they are.
 
-    No message is made: its length is known, and nothing else of it is used. A sum that is not
-    finite says that some update was not, and the part is answered again one by one.
+    No message is built: only its length is used, which is known. If the sum is not finite, some
+    update was not, and the chunk is processed again one by one.
     """
     names, round_no, terms = request.to, request.round_no, train.agreement
     slots, weights = [site.slot(name) for name in names.tolist()], site.get_weights(names)
@@ -72,9 +72,7 @@ def sum_updates(train: UpdateExchange, site: Site, worker: Worker, request: Requ
 
 
 def commit_together(train: UpdateExchange, site: Site, worker: Worker, request: Request) -> None:
-    """Let some clients make the updates they will commit to, many in one call; each of them finds
-    its own at its site.
-    """
+    """Train the updates that some clients will commit to, many in one call; the site keeps them."""
     model, round_no = site.model(request), request.round_no
     slots = [site.slot(name) for name in request.to.tolist()]
     for slot, found in zip(slots, train_each(site, worker, model, slots, round_no), strict=True):
@@ -85,7 +83,7 @@ def commit_together(train: UpdateExchange, site: Site, worker: Worker, request: 
 def train_each(
     site: Site, worker: Worker, model: Vector, slots: list[ClientSlot], round_no: int
 ) -> Iterator[Update]:
-    """Yield what some clients' training changed, each on the rows it trains on in this round."""
+    """Yield the updates of some clients, each on the rows it trains on in this round."""
     return (
         update
         for group in train_groups(site, worker, model, slots, round_no)
@@ -96,7 +94,7 @@ def train_each(
 def train_groups(
     site: Site, worker: Worker, model: Vector, slots: list[ClientSlot], round_no: int
 ) -> Iterator[Group]:
-    """Yield the same, some clients at a time."""
+    """Yield the updates of some clients, several clients at a time."""
     trained = [site.behaviour.trains(slot, round_no) for slot in slots]
     return worker.train_together(
         model, trained, [slot.own.train(round_no) for slot in slots], round_no

@@ -1,8 +1,8 @@
-"""What testers are asked about, laid out once for all of a site's testers, and what one of them
-finds.
+"""The heads that testers vote on, prepared once for all testers of a site, and how a tester
+evaluates them.
 
-All pairs of testers and contributors are tried as matrix products: a tester's rows times all heads
-at once.
+All pairs of testers and contributors are evaluated as matrix products: a tester's rows times all
+heads at once.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tacit.rows import Vector
 
 
 class ContributorHeads(NamedTuple):
-    """The model, its head, contributors with their heads, and for each a digest that no other
-    question has.
+    """The model, its head, the contributors and their heads, and for each a digest that is unique
+    to model, contributor and head.
 
-    Where everybody tries all heads, they also lie side by side, as they are tried.
+    If every tester evaluates all heads, they are also stacked into one matrix.
     """
 
     model: Vector
@@ -42,8 +42,8 @@ def prepare_heads(
     *,
     everybody: bool,
 ) -> ContributorHeads:
-    """Return the question whether each contributor's change of the head helps; `everybody` tries
-    all of them.
+    """Prepare the contributors' changes of the head for testers; with `everybody` each tester
+    evaluates all of them.
     """
     asked = hashlib.sha256(model.tobytes()).digest()
     digests = [
@@ -62,7 +62,7 @@ def compute_gains(
     rows: training.Matrix,
     labels: training.Labels,
 ) -> NDArray[np.float32]:
-    """Return how much lower the heads at some places make each row's loss, as (rows, heads)."""
+    """By how much the heads at `places` lower each row's loss, of shape (rows, heads)."""
     before = training.compute_losses(rows, labels, training.stack_heads(question.first[None]))
     if question.all_beside is None:
         return before - training.compute_losses(
@@ -72,8 +72,8 @@ def compute_gains(
 
 
 def decide_votes(gained: NDArray[np.float32], rule: VoteRule) -> NDArray[np.bool_]:
-    """Return whether each head helps, from how much lower it makes each row's loss; no change at
-    all counts as help.
+    """Whether each head helps, given by how much it lowers each row's loss; no change counts as
+    help.
     """
     match rule:
         case "set_sign":

@@ -1,5 +1,5 @@
-"""The exchange that happens once, before round one: clients send the rows they may, and what they
-still count for.
+"""The exchange before round one in which clients disclose rows, and their weight with the rows they
+keep.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ ROWS = "rows"
 
 
 class Discloser(NamedTuple):
-    """A client that knows which of its rows may leave, and how much it counts with those it
-    keeps.
-    """
+    """A client with the rows it discloses and its weight with those it keeps."""
 
     slot: ClientSlot
     rows: pl.DataFrame
@@ -47,9 +45,7 @@ class RowSum:
 
 
 class DiscloseRows(Exchange):
-    """One message per client: the rows it discloses (often none), and its weight with the
-    others.
-    """
+    """One message per client: the rows it discloses (often none), and its weight with the others."""
 
     carries_model = False
 
@@ -60,11 +56,11 @@ class DiscloseRows(Exchange):
         self.run, self.schema, self.columns = run, schema, tuple(schema)
 
     def claims(self, clients: int) -> tuple[Claim, ...]:
-        """Return nothing: disclosed rows have no bound; the ledger lists them with their number."""
+        """No claims: disclosed rows have no epsilon; the ledger lists them by number."""
         return ()
 
     def build_request(self, state: State) -> Request:
-        """Return the question, which carries nothing: the plan says which rows may leave."""
+        """An empty request: the plan says which rows may be disclosed."""
         header = messages.Header(self.run, state.round_no, 0, ROWS, len(self.columns), 0, 0)
         return Request(
             exchange=self.name,
@@ -74,7 +70,7 @@ class DiscloseRows(Exchange):
         )
 
     def respond(self, client: Discloser, request: Request) -> Frame:
-        """Return the message with a client's rows."""
+        """The message with a client's rows."""
         payload = np.frombuffer(pack_rows(client.rows) if client.rows.height else b"", np.uint8)
         header = messages.Header(
             self.run, 0, client.slot.name, ROWS, client.rows.height, client.weight, payload.nbytes
@@ -82,12 +78,12 @@ class DiscloseRows(Exchange):
         return messages.frame(header, payload)
 
     def empty(self) -> RowSum:
-        """Return no rows."""
+        """No rows."""
         return RowSum()
 
     def receive(self, intake: Intake, total: RowSum, frame: Frame) -> None:
-        """Check one client's message and take its rows in; raise WireError if they are not what was
-        agreed on.
+        """Check one client's message and add its rows; raise WireError if they do not match the
+        agreed schema.
         """
         message = messages.parse(*frame)
         header = messages.expect(message, run=self.run, codec=ROWS).header
@@ -112,14 +108,12 @@ class DiscloseRows(Exchange):
             raise WireError(f"message from sender {message.header.sender}: {error}") from None
 
     def close(self, state: State, total: RowSum) -> ExchangeOutcome:
-        """Return the state as it is: the rows become the server's own, which is not part of a
-        round's state.
-        """
+        """The unchanged state: disclosed rows belong to the server, not to a round's state."""
         return ExchangeOutcome(state=state)
 
 
 def describe_offer(plan: Plan, found: Findings, sent: list[Frame]) -> DisclosedRows:
-    """What rows that would leave show, as the record says it."""
+    """Facts about the rows that would be disclosed, for the record."""
     share = plan.data.share
     assert share is not None
     return DisclosedRows(

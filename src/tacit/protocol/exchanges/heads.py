@@ -1,5 +1,5 @@
-"""Contributors send their last layer after a few local steps, so that testers can say whether it
-helps them.
+"""The exchange in which contributors send their last layer after a few local steps, for testers to
+vote on.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _DIGEST = 32
 
 
 class ReceivedHeads:
-    """Heads as they arrive, each under its sender, and what each sender commits to."""
+    """Received heads by sender, each with the sender's commitment."""
 
     def __init__(self) -> None:
         self.rows: dict[int, NDArray[np.uint8]] = {}
 
     def merge(self, other: ReceivedHeads) -> None:
-        """Take over another's heads."""
+        """Add heads received elsewhere."""
         self.rows.update(other.rows)
 
 
@@ -63,15 +63,15 @@ class Heads(Exchange):
         self.size = 4 * place.size + (_DIGEST if self.binds else 0)
 
     def claims(self, clients: int) -> tuple[Claim, ...]:
-        """Return what a head costs its contributor."""
+        """The claim of a head for its contributor."""
         return (head.build_head_claim(self.settings),)
 
     def build_request(self, state: State) -> Request:
-        """Return the model as a message to everybody."""
+        """The model as a message to everybody."""
         return replace(self.train.build_request(state), exchange=self.name)
 
     def respond(self, client: Client, request: Request) -> Frame | None:
-        """Return the client's head, and with it what it commits to sending later."""
+        """The client's head, with its commitment to the update it sends later."""
         site, slot, terms = client.site, client.slot, self.agreement
         if site.weight(slot) == 0:
             return None
@@ -93,7 +93,7 @@ class Heads(Exchange):
         return messages.frame(header, np.concatenate(parts))
 
     def respond_many(self, site: Site, worker: training.Worker, request: Request) -> Gathered:
-        """The heads of the asked clients; what they commit to is trained many in one call."""
+        """The heads of the clients; the updates they commit to are trained many in one call."""
         if self.binds and site.all_have_rows(request.to):
             batch.commit_together(self.train, site, worker, request)
         return super().respond_many(site, worker, request)
@@ -108,8 +108,8 @@ class Heads(Exchange):
         return {**seen, self.name: np.stack(changes)}
 
     def honest(self, client: Client, model: Vector, request: Request) -> training.Matrix:
-        """Return how the head changes by training on the client's rows, clipped and with noise as
-        the plan says.
+        """The change of the head by training on the client's rows, clipped and noised as the plan
+        says.
         """
         settings, site, slot, round_no = self.settings, client.site, client.slot, request.round_no
         rows, labels = site.compute_head_inputs(
@@ -143,7 +143,7 @@ class Heads(Exchange):
         return head.add_noise_to_gradients(self.scale, rows, slopes, own.at("step", step))
 
     def empty(self) -> ReceivedHeads:
-        """Return no heads."""
+        """No heads."""
         return ReceivedHeads()
 
     def receive(self, intake: Intake, total: ReceivedHeads, frame: Frame) -> None:
@@ -161,7 +161,7 @@ class Heads(Exchange):
         intake.note(header.sender)
 
     def close(self, state: State, total: ReceivedHeads) -> ExchangeOutcome:
-        """Return the state with all heads, for the testers."""
+        """The state with all heads, for the testers."""
         senders = np.array(sorted(total.rows), np.int64)
         rows = np.array([total.rows[sender] for sender in senders.tolist()], np.uint8).reshape(
             len(senders), self.size

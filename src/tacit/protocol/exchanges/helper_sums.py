@@ -1,8 +1,8 @@
-"""The exchange that completes a secure sum: the server names the set of clients that answered,
-helpers send their parts.
+"""The exchange that completes secure aggregation: the server names the clients that responded,
+helpers send their parts of the sum.
 
-It is asked of helpers, not of clients. Everything a helper needs of a client is in the envelope
-that the client signed, which the server passes on unread.
+Its requests go to helpers, not to clients. Everything a helper needs from a client is in the
+envelope that the client signed, which the server forwards unread.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from tacit.runs import record
 
 
 class SharedExchange(Protocol):
-    """An exchange whose answers are shares, and what follows from their sum, or from there being
-    none.
+    """An exchange whose responses are secret shares, and what follows from their sum, or from its
+    absence.
     """
 
     name: str
@@ -35,15 +35,15 @@ class SharedExchange(Protocol):
     def finish_with_sum(
         self, state: State, numbers: NDArray[np.int64], clients: int
     ) -> ExchangeOutcome:
-        """Return what follows from the sum over so many clients."""
+        """The outcome, given the sum over `clients` clients."""
 
     def finish_without_sum(self, state: State) -> ExchangeOutcome:
-        """Return what follows where there is no sum."""
+        """The outcome if there is no sum."""
 
 
 class HelperParts:
-    """What helpers sent, by their numbers, with the tag that says what it is a part of, and which
-    of them refused.
+    """Parts that helpers sent, by helper, with the tag of the set each is a part of, and the
+    refusals.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class HelperParts:
 
 
 class HelperSums(Exchange):
-    """One part of the sum from each helper; all of them, or there is no sum."""
+    """One part of the sum from each helper; if one is missing, there is no sum."""
 
     asks_helpers = True
     carries_model = False
@@ -63,12 +63,12 @@ class HelperSums(Exchange):
         self.name = f"{shared.name}: helper sums"
 
     def claims(self, clients: int) -> tuple[Claim, ...]:
-        """Return nothing: the claim of the exchange before it is about the sum."""
+        """No claims: the claim of the preceding exchange is about the sum."""
         return ()
 
     def build_request(self, state: State) -> Request:
-        """Return the set of clients that answered, with their envelopes; too small a set is not
-        asked about.
+        """The set of clients that responded, with their envelopes; no helper is asked about a set
+        that is too small.
         """
         names = np.array(sorted(state.pending.envelopes), np.int64)
         lines = np.frombuffer(
@@ -94,9 +94,7 @@ class HelperSums(Exchange):
         )
 
     def respond(self, helper: secure_aggregation.Helper, request: Request) -> Frame:
-        """Return the helper's part; runs at the helper, which raises WireError where it must not
-        answer.
-        """
+        """The helper's part; runs at the helper, which raises WireError if it must not respond."""
         terms = helper.terms
         message = messages.expect(
             messages.parse(*request.frame),
@@ -132,11 +130,11 @@ class HelperSums(Exchange):
         return messages.frame(own, payload)
 
     def empty(self) -> HelperParts:
-        """Return no parts."""
+        """No parts."""
         return HelperParts()
 
     def receive(self, intake: Intake, total: HelperParts, frame: Frame) -> None:
-        """Check one helper's part and keep it, with the set it is for."""
+        """Check one helper's part and keep it, with the tag of its set."""
         terms, message, size = self.terms, messages.parse(*frame), self.terms.share_size
         expected = {
             "run": terms.run,
@@ -153,8 +151,8 @@ class HelperSums(Exchange):
         intake.note(header.sender)
 
     def close(self, state: State, total: HelperParts) -> ExchangeOutcome:
-        """Return what follows from the whole sum; where a part is missing, what follows without it,
-        and why.
+        """The outcome of the complete sum; if a part is missing, the outcome without a sum, and
+        why.
         """
         shares: Shares = state.pending
         self._refuse_other_sets(total, self.terms.tag(state.round_no, sorted(shares.envelopes)))
@@ -186,8 +184,8 @@ class HelperSums(Exchange):
         )
 
     def _refuse_other_sets(self, total: HelperParts, tag: bytes) -> None:
-        """Leave out parts for another set, plan or terms than the server's: they would not cancel
-        the masks.
+        """Drop parts for another set, plan or terms than the server's: they would not cancel the
+        masks.
         """
         for helper in [helper for helper, said in total.tags.items() if said != tag]:
             del total.numbers[helper], total.tags[helper]

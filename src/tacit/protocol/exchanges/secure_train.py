@@ -1,5 +1,5 @@
-"""Training under a secure sum: each update leaves as a share; helpers and the server together add
-up what no one of them sees.
+"""Training under secure aggregation: each update is sent as a secret share, and only helpers and
+server together can compute the sum.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ from tacit.randomness import Draws
 
 
 class SecureTrain(UpdateExchange):
-    """One share of an update per client and round. The sum is only made after it, with the
-    helpers.
-    """
+    """One secret share of an update per client and round. The helpers complete the sum afterwards."""
 
     def __init__(
         self, agreement: Agreement, draws: Draws, sharing: SecretSharing, member: Member = nobody
@@ -34,7 +32,7 @@ class SecureTrain(UpdateExchange):
 
     @property
     def kind(self) -> str:
-        """Return what a client's message calls itself."""
+        """The codec name in a client's message."""
         return f"{self.agreement.codec.name}.share"
 
     def _build_payload(self, client: Client, made: EncodedUpdate, round_no: int) -> Payload:
@@ -43,15 +41,15 @@ class SecureTrain(UpdateExchange):
     def _get_committed_bytes(
         self, client: Client, made: EncodedUpdate, round_no: int
     ) -> memoryview:
-        """Return the share: its masks make it fit one update and otherwise only noise."""
+        """The share, whose masks bind it to one update."""
         return self.sharing.share(client, made.payload, round_no).data.cast("B")
 
     def empty(self) -> Shares:
-        """Return the sum of no shares."""
+        """The sum of no shares."""
         return Shares(self.sharing.terms)
 
     def receive(self, intake: Intake, total: Shares, frame: Frame) -> None:
-        """Check one client's message as far as it can be read, and add its share."""
+        """Check one client's message as far as the server can read it, and add its share."""
         terms, message = self.agreement, messages.parse(*frame)
         size = self.sharing.payload_size
         header = messages.expect(
@@ -63,17 +61,17 @@ class SecureTrain(UpdateExchange):
         intake.note(header.sender)
 
     def close(self, state: State, total: Shares) -> ExchangeOutcome:
-        """Return the state with the server's part of the sum, for the helpers to complete."""
+        """Keep the server's part of the sum until the helpers have sent theirs."""
         return ExchangeOutcome(state=replace(state, pending=total))
 
     def finish_with_sum(
         self, state: State, numbers: NDArray[np.int64], clients: int
     ) -> ExchangeOutcome:
-        """Return the next model, from the sum over so many clients."""
+        """Take the server's step with the sum over `clients` clients."""
         return ExchangeOutcome(
             state=self.step(state, self.sharing.integers.build_sum(numbers, clients))
         )
 
     def finish_without_sum(self, state: State) -> ExchangeOutcome:
-        """Return what a round without a sum leaves: the model as it was."""
+        """The state after a round without a sum: the model is unchanged."""
         return ExchangeOutcome(state=replace(state, pending=None))

@@ -1,5 +1,5 @@
-"""A client's numbers as the server gets them under a secure sum: a share that says nothing alone,
-and an envelope for helpers.
+"""A client's numbers as the server receives them under secure aggregation: a share that reveals
+nothing alone, and an envelope for helpers.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tacit.protocol.site import Client
 
 
 class Shares:
-    """Shares as they arrive: their sum modulo 2^bits, and each client's envelope, to be passed on
-    to the helpers.
+    """Received shares: their sum modulo 2^bits, and each client's envelope, to be forwarded to the
+    helpers.
     """
 
     def __init__(self, terms: secure_aggregation.AggregationTerms) -> None:
@@ -25,18 +25,18 @@ class Shares:
 
     @property
     def weight(self) -> int:
-        """Return how many clients are in the sum."""
+        """The number of clients in the sum."""
         return len(self.envelopes)
 
     def merge(self, other: Shares) -> None:
-        """Add shares that arrived elsewhere."""
+        """Add shares received elsewhere."""
         np.add(self.sum, other.sum, out=self.sum)
         self.envelopes |= other.envelopes
 
 
 class OwnKeys(NamedTuple):
-    """A client's keys in a run: one that it shares with each helper, and one for salts that it
-    shares with nobody.
+    """A client's keys in a run: one shared with each helper, and one for salts that it keeps to
+    itself.
     """
 
     shared: tuple[bytes, ...]
@@ -44,10 +44,10 @@ class OwnKeys(NamedTuple):
 
 
 class SecretSharing:
-    """How messages of one exchange, for `dim` parameters, are split as the integers they are.
+    """Splits the messages of one exchange, for `dim` parameters, into shares of integers.
 
     The digest of the run is in the addresses of keys, so that no two runs share one. Keys are
-    sealed when a client first answers.
+    sealed when a client first responds.
     """
 
     def __init__(
@@ -60,12 +60,12 @@ class SecretSharing:
 
     @property
     def payload_size(self) -> int:
-        """Return the bytes of a client's payload: its share, then its envelope."""
+        """Bytes of a client's payload: its share, then its envelope."""
         return self.terms.share_size + self.terms.envelope_size
 
     @property
     def noise(self) -> secure_aggregation.Noise | None:
-        """Return what draws the noise each helper adds; None where clients make it."""
+        """Draws the noise that each helper adds; None if clients add it."""
         draw = self.integers.noise
         return None if draw is None else lambda own: draw(self.dim, own)
 
@@ -79,9 +79,7 @@ class SecretSharing:
         )
 
     def share(self, client: Client, message: Payload, round_no: int) -> Payload:
-        """Return the server's share of a client's message; the same each time, since keys have an
-        address.
-        """
+        """The server's share of a client's message; the same each time, since keys have an address."""
         numbers, own = self.integers.read(message, self.dim), self._own_keys(client)
         now = self._of_round(
             own, round_no, secure_aggregation.derive_salt(self.terms, own.salt, round_no, numbers)
@@ -89,9 +87,7 @@ class SecretSharing:
         return secure_aggregation.subtract_masks(numbers, [one.seed for one in now]).view(np.uint8)
 
     def payload(self, client: Client, message: Payload, round_no: int) -> Payload:
-        """Return what a client sends to the server instead of its message: a share, and an envelope
-        for the helpers.
-        """
+        """What a client sends instead of its message: a share, and an envelope for the helpers."""
         own = self._own_keys(client)
         numbers, cut = self.integers.read(message, self.dim), self.terms.share_size
         salt = secure_aggregation.derive_salt(self.terms, own.salt, round_no, numbers)
@@ -114,7 +110,7 @@ class SecretSharing:
         ]
 
     def _own_keys(self, client: Client) -> OwnKeys:
-        """Return a client's keys in this run."""
+        """A client's keys in this run."""
         name = client.slot.name
         if name not in self._keys:
             own = client.slot.own.private(f"{self.terms.exchange}: shares").at(self.terms.digest)
@@ -125,7 +121,7 @@ class SecretSharing:
         return self._keys[name]
 
     def _sealed_keys(self, client: Client, own: OwnKeys) -> bytes:
-        """Return what a client sends of its keys."""
+        """A client's keys, sealed for the helpers."""
         name = client.slot.name
         if name not in self._sealed:
             site = client.site.signing_key(client.slot)
@@ -135,8 +131,8 @@ class SecretSharing:
         return self._sealed[name]
 
     def add(self, total: Shares, sender: int, payload: Payload) -> None:
-        """Add a client's share to the server's sum and keep its envelope; the payload has the right
-        size.
+        """Add a client's share to the server's sum and keep its envelope; the payload size was
+        checked before.
         """
         cut = self.terms.share_size
         np.add(total.sum, payload[:cut].view(total.sum.dtype), out=total.sum)

@@ -1,5 +1,5 @@
-"""A site that adds up its own clients' answers first: one message with the sum, and the names of
-those in it.
+"""Sums that a site computes over its own clients: one message with the sum and the names of the
+clients in it.
 """
 
 from __future__ import annotations
@@ -15,16 +15,14 @@ from tacit.protocol.messages import Frame
 
 
 def name_site_sum(agreement: Agreement) -> str:
-    """Return what such a message calls itself."""
+    """The codec name in such a message."""
     return f"{agreement.codec.name}.sum"
 
 
 def build_site_sum(
     agreement: Agreement, site: int, round_no: int, names: list[int], total: Sum
 ) -> Frame:
-    """Return the message of a site about some of its clients: how many, their names, the packed
-    sum.
-    """
+    """The message of a site about some of its clients: their number, their names, the packed sum."""
     listed = np.array([len(names), *names], "<i8").view(np.uint8)
     payload = np.concatenate([listed, total.pack()])
     header = messages.Header(
@@ -42,10 +40,11 @@ def build_site_sum(
 def receive_site_sum(
     agreement: Agreement, intake: Intake, total: Sum, frame: Frame, clients: range | None = None
 ) -> int:
-    """Check a site's message, add its sum, and return how many clients are in it; `clients` are
+    """Check a site's message, add its sum, and return the number of clients in it; `clients` are
     those of the site (None: all).
 
-    The clients in it are noted in the round's intake: no other sum or answer can count them again.
+    The clients in it are noted in the round's intake: no other sum or response can count them
+    again.
     """
     message = messages.parse(*frame)
     header = messages.expect(

@@ -1,5 +1,5 @@
-"""Votes under a secure sum: the server sees how many testers say that a contributor helps, with
-noise, and no single vote.
+"""Votes under secure aggregation: the server sees a noisy count of testers who say that a
+contributor helps, and no single vote.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from tacit.server import Ballots
 
 
 class SummedVotes(VoteExchange):
-    """A vector of votes per tester, sent as a share. Who is rejected is decided after the helpers
-    have added up.
+    """A vector of votes per tester, sent as a secret share. Contributors are rejected after the
+    helpers have completed the sum.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class SummedVotes(VoteExchange):
         self.codec, self.sharing = codec, sharing
 
     def claims(self, clients: int) -> tuple[Claim, ...]:
-        """Return what a tester's votes cost it, all together."""
+        """The claim of a tester's votes, all together."""
         return self.codec.claims(self.clients, clients)
 
     def _payload(
@@ -47,8 +47,8 @@ class SummedVotes(VoteExchange):
         asked: list[bytes],
         round_no: int,
     ) -> Payload:
-        """Return a tester's share of its votes; one that cheats says what it likes, but still only
-        one vote each.
+        """A tester's share of its votes; a cheating tester can lie, but still has only one vote per
+        contributor.
         """
         cheated = client.site.behaviour.votes(client.slot, helped, on, round_no)
         said = helped if cheated is None else cheated
@@ -59,11 +59,11 @@ class SummedVotes(VoteExchange):
         return self.sharing.payload(client, message, round_no)
 
     def empty(self) -> Shares:
-        """Return no shares."""
+        """No shares."""
         return Shares(self.sharing.terms)
 
     def receive(self, intake: Intake, total: Shares, frame: Frame) -> None:
-        """Check one tester's message as far as it can be read, and add its share."""
+        """Check one tester's message as far as the server can read it, and add its share."""
         terms, message = self.agreement, messages.parse(*frame)
         size = self.sharing.payload_size
         header = messages.expect(
@@ -80,7 +80,7 @@ class SummedVotes(VoteExchange):
     def finish_with_sum(
         self, state: State, numbers: NDArray[np.int64], clients: int
     ) -> ExchangeOutcome:
-        """Return who is accepted, from the noisy sum of so many testers' votes."""
+        """Decide who is accepted, given the noisy sum of the testers' votes."""
         testers, senders = (
             np.array(sorted(state.pending.envelopes), np.int64),
             state.arrays[SENDERS],
@@ -98,8 +98,8 @@ class SummedVotes(VoteExchange):
         return self.decide(replace(state, pending=None), ballots)
 
     def finish_without_sum(self, state: State) -> ExchangeOutcome:
-        """Return what a round without votes leaves: nobody is averaged, for nobody knows
-        who harms.
+        """The state after a round without votes: no update is averaged, since nobody knows who
+        harms.
         """
         arrays = {
             key: value

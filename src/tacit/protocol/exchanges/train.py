@@ -1,5 +1,5 @@
-"""The exchange every round has: the model goes out, randomised updates come back, their sum becomes
-the next model.
+"""The training exchange: the model is sent out, randomised updates come back, their sum becomes the
+next model.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ these rows.
 
 
 class MadeUpClients(Protocol):
-    """Clients that an audit adds to each sum, and what it remembers of the means (canaries)."""
+    """Canaries: clients that an audit adds to each sum, and what it remembers of the means."""
 
     def join(self, total: Sum, round_no: int) -> None:
-        """Add the messages of those that take part in a round."""
+        """Add the messages of the canaries that take part in a round."""
 
     def seen(self, before: Arrays, mean: Vector) -> Arrays:
-        """What an exchange leaves for the next, with what the mean of a round shows."""
+        """The arrays for the next exchange, with what the mean of a round shows."""
 
 
 def nobody(model: Vector, round_no: int) -> None:
-    """Return nothing: a server without rows of its own."""
+    """A server without rows of its own."""
 
 
 class UpdateExchange(Exchange):
@@ -96,11 +96,11 @@ class UpdateExchange(Exchange):
 
     @property
     def kind(self) -> str:
-        """Return what a client's message calls itself."""
+        """The codec name in a client's message."""
         return self.agreement.codec.name
 
     def claims(self, clients: int) -> tuple[Claim, ...]:
-        """Return what one update costs its client."""
+        """The claims of one update."""
         claims = self.agreement.codec.claims(self.agreement.dim, clients)
         if not self.agreement.sum_at_site:
             return claims
@@ -110,9 +110,7 @@ class UpdateExchange(Exchange):
         )
 
     def build_request(self, state: State) -> Request:
-        """Return the model as a message; where only clients can read it, the sum it follows
-        from.
-        """
+        """The model as a message; where only clients can decode it, the sum it follows from."""
         terms = self.agreement
         if terms.codec.decoded_by == "server":
             assert state.model is not None
@@ -133,7 +131,7 @@ class UpdateExchange(Exchange):
         )
 
     def respond(self, client: Client, request: Request) -> Frame | None:
-        """Train on the client's rows, encode the update, and return the message; None from a client
+        """Train on the client's rows, encode the update, and build the message; None for a client
         without rows.
         """
         site, slot = client.site, client.slot
@@ -147,7 +145,9 @@ class UpdateExchange(Exchange):
         )
 
     def respond_many(self, site: Site, worker: Worker, request: Request) -> Gathered:
-        """The sum of the asked clients' answers; where all of them train, many in one call."""
+        """The sum of the clients' responses; where all of them have rows, many are trained in one
+        call.
+        """
         if site.all_have_rows(request.to) and not request.commitments:
             return batch.train_together(self, site, worker, request)
         return super().respond_many(site, worker, request)
@@ -159,7 +159,7 @@ class UpdateExchange(Exchange):
         return {self.name: np.stack([update.row.copy() for update in updates])}
 
     def commit(self, client: Client, request: Request) -> bytes:
-        """Return what binds the client to the answer it will give; nothing leaves yet, so nothing
+        """The client's commitment to the message it will send; nothing is released yet, so nothing
         is charged.
         """
         made = client.site.promised.find(client.slot.name, request)
@@ -173,26 +173,24 @@ class UpdateExchange(Exchange):
     def _get_committed_bytes(
         self, client: Client, made: EncodedUpdate, round_no: int
     ) -> memoryview:
-        """Return the bytes of an answer that a client commits to."""
+        """The bytes of a message that a client commits to."""
         return self._add_salt(client, made, round_no).data.cast("B")
 
     def promise(
         self, client: Client, model: Vector, update: Vector, request: Request
     ) -> EncodedUpdate:
-        """Return the encoded update of a client that will send it later in the round; its site
-        keeps it until then.
+        """Encode an update that a client will send later in the round; its site keeps it until
+        then.
 
-        `request` may be another exchange's, if it carries the same model as the one that will ask
-        for the update.
+        `request` may be another exchange's, if it carries the same model as the one that will
+        request the update.
         """
         made = self.encode_update(client, model, update, request)
         client.site.promised.keep(client.slot.name, request, made)
         return made
 
     def update(self, client: Client, model: Vector, round_no: int) -> Vector:
-        """Return what the client's training changes, before its codec; in a buffer its worker uses
-        again.
-        """
+        """The client's update before its codec, in a buffer that its worker uses again."""
         assert client.worker is not None
         slot, behaviour = client.slot, client.site.behaviour
         found = client.worker.train(
@@ -203,7 +201,7 @@ class UpdateExchange(Exchange):
     def build_message(
         self, client: Client, model: Vector, update: Vector, request: Request
     ) -> Frame:
-        """The message of a client that changed the model by an update."""
+        """The message of a client with this update."""
         return self._build_frame(
             client, self.encode_update(client, model, update, request), request.round_no
         )
@@ -214,14 +212,14 @@ class UpdateExchange(Exchange):
         return messages.frame(self.header(client, round_no, payload.nbytes), payload)
 
     def _build_payload(self, client: Client, made: EncodedUpdate, round_no: int) -> Payload:
-        """Return the payload of a message with an encoded update."""
+        """The payload of a message with an encoded update."""
         return self._add_salt(client, made, round_no)
 
     def _add_salt(self, client: Client, made: EncodedUpdate, round_no: int) -> Payload:
-        """Return an encoded update with the salt of its commitment, if there is one.
+        """Append the salt of the commitment to an encoded update, if clients commit.
 
-        The salt follows from the payload by HMAC-SHA256: a site that is set back and trains again
-        never uses it for another one.
+        The salt follows from the payload by HMAC-SHA256: a site that is rolled back and trains
+        again never uses it for another payload.
         """
         if not self.commits:
             return made.payload
@@ -237,7 +235,7 @@ class UpdateExchange(Exchange):
     def encode_update(
         self, client: Client, model: Vector, update: Vector, request: Request
     ) -> EncodedUpdate:
-        """Return an encoded update; the same each time, since its randomness has an address."""
+        """Encode an update; the same each time, since its randomness has an address."""
         terms, site, slot, round_no = self.agreement, client.site, client.slot, request.round_no
         own = slot.own.noise(terms.identity, round_no, self.name, request.digest)
         public = terms.public.at(round_no, slot.name)
@@ -246,7 +244,7 @@ class UpdateExchange(Exchange):
         )
 
     def header(self, client: Client, round_no: int, payload_size: int) -> messages.Header:
-        """Return the header of a client's message."""
+        """The header of a client's message."""
         terms, slot = self.agreement, client.slot
         return messages.Header(
             terms.run,
@@ -259,12 +257,11 @@ class UpdateExchange(Exchange):
         )
 
     def step(self, state: State, total: Sum | CollectedUpdates) -> State:
-        """Return the state after the server's step; where clients decode, the sum is kept as it is,
-        to be sent back.
+        """Take the server's step; where clients decode, keep the sum as it is, to be sent back.
 
-        A cohort of weight zero, or of fewer clients than the codec needs, says nothing: without
-        rows at the server the model stays as it is. Where the server adds noise it does so then
-        too, for whether anybody answered must not show.
+        With weight zero, or fewer clients than the codec needs, there is no mean: without rows at
+        the server the model stays as it is. A server that adds noise adds it then too, so that the
+        model does not reveal whether anybody responded.
         """
         terms = self.agreement
         if terms.codec.decoded_by == "clients" and not isinstance(total, CollectedUpdates):
@@ -290,7 +287,7 @@ class UpdateExchange(Exchange):
         return replace(state, model=model, optimizer=optimizer, pending=None, arrays=arrays)
 
     def decode_mean(self, state: State, total: Sum) -> Vector:
-        """Return the mean update of a sum, with what noise the server adds."""
+        """The mean update of a sum, with the server's noise."""
         terms, noise = self.agreement, self.draws.at("decode", self.agreement.identity)
         if terms.codec.decode_over_rounds is not None:
             return terms.codec.decode_over_rounds(total, state.round_no, own=noise)
@@ -300,8 +297,8 @@ class UpdateExchange(Exchange):
         return mean if state.model is None else terms.codec.compute_update(state.model, mean)
 
     def _combine(self, state: State, total: CollectedUpdates) -> tuple[Vector, Arrays]:
-        """Return the mean update by the server's rule, and what an exchange leaves for the next,
-        the rule's memory with it.
+        """The mean update by the server's rule, and the arrays for the next exchange, including the
+        rule's memory.
         """
         if not total.weight:
             return np.zeros(self.agreement.dim, np.float32), state.arrays
@@ -320,15 +317,13 @@ class Train(UpdateExchange):
     """One update per client and round; the server adds up the messages themselves."""
 
     def empty(self) -> Sum | CollectedUpdates:
-        """Return the sum of no updates; where the server's rule looks at single updates, a
-        collection of none.
-        """
+        """The empty sum; where the server's rule needs single updates, an empty collection."""
         if self.agreement.server.one_by_one:
             return CollectedUpdates()
         return self.agreement.codec.empty(self.agreement.dim)
 
     def receive(self, intake: Intake, total: Sum | CollectedUpdates, frame: Frame) -> None:
-        """Check one client's message against what was agreed, and add it to the round's sum."""
+        """Check one client's message against the agreement, and add it to the round's sum."""
         terms, message = self.agreement, messages.parse(*frame)
         size = terms.codec.payload_size(terms.dim)
         whole = size + SALT if self.commits else size
@@ -348,7 +343,7 @@ class Train(UpdateExchange):
         intake.note(header.sender)
 
     def _decode_alone(self, message: messages.Message, public: PublicDraws) -> Vector:
-        """Return what one message says, decoded as if it were the round's only one."""
+        """Decode one message as if it were the round's only one."""
         terms, round_no = self.agreement, message.header.round_no
         one = terms.codec.empty(terms.dim)
         one.add(message.payload, 1, public)
@@ -356,5 +351,5 @@ class Train(UpdateExchange):
         return terms.codec.decode(one, public=terms.public.at(round_no), own=own)
 
     def close(self, state: State, total: Sum | CollectedUpdates) -> ExchangeOutcome:
-        """The state with the next model."""
+        """Take the server's step."""
         return ExchangeOutcome(state=self.step(state, total))

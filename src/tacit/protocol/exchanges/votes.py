@@ -1,5 +1,5 @@
-"""Testers vote on contributors' last layers; the server adds the votes up and decides who is
-averaged.
+"""The exchange in which testers vote on contributors' last layers; the server sums the votes and
+decides who is averaged.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ BALLOTS = "ballots"
 
 
 class VoteTotals:
-    """Votes as they arrive: sums over testers, a place per client of the run."""
+    """Sums of votes over testers, one entry per client of the run."""
 
     def __init__(self, clients: int) -> None:
         self.ballots = Ballots.none(clients)
 
     def merge(self, other: VoteTotals) -> None:
-        """Add another's votes."""
+        """Add votes received elsewhere."""
         self.ballots = self.ballots.plus(other.ballots)
 
 
@@ -56,7 +56,7 @@ class VoteExchange(Exchange):
         self._drawn: tuple[int, Names, NDArray[np.int64]] | None = None
 
     def build_request(self, state: State) -> Request:
-        """Return the model, who contributed, and all heads, as one message to everybody."""
+        """The model, the contributors, and all heads, as one message to everybody."""
         assert state.model is not None
         terms, senders, heads = self.agreement, state.arrays[SENDERS], state.arrays[HEADS]
         payload = np.concatenate(
@@ -73,9 +73,7 @@ class VoteExchange(Exchange):
         )
 
     def respond(self, client: Client, request: Request) -> Frame | None:
-        """Try the heads of the assigned contributors on the client's own test rows and return its
-        votes.
-        """
+        """Evaluate the heads of the assigned contributors on the client's own test rows, and vote."""
         terms, site, slot = self.agreement, client.site, client.slot
         question = self._question(request)
         rows, labels = site.compute_head_inputs(question.model, slot, request.round_no, tests=True)
@@ -99,15 +97,13 @@ class VoteExchange(Exchange):
         return messages.frame(header, payload)
 
     def count_asked(self, request: Request, everyone: int) -> int:
-        """On how many contributors votes are asked, by the message itself: what is said beside it
-        costs nobody anything.
+        """The number of contributors to vote on, read from the message itself: what the server
+        claims in addition changes no privacy loss.
         """
         return len(self._question(request).senders)
 
     def _question(self, request: Request) -> ContributorHeads:
-        """Return what a request asks; the same bytes are read once, however many clients a site
-        has.
-        """
+        """The heads in a request; the same bytes are decoded once for all clients of a site."""
         kept, payload = self._laid_out, request.frame[1]
         if kept is None or kept[0] is not payload:
             self._laid_out = kept = (payload, self._read(request))
@@ -199,9 +195,7 @@ class VoteExchange(Exchange):
         return ExchangeOutcome(state=replace(after, commitments=bound), notes=(note,))
 
     def _averaged(self, state: State, heads: NDArray[np.float32]) -> State:
-        """Return the state after the server's step with the mean of the heads that were voted on,
-        and nothing else.
-        """
+        """Take the server's step with the mean of the accepted heads, and nothing else."""
         if not len(heads):
             return state
         assert state.model is not None
@@ -220,7 +214,7 @@ class Votes(VoteExchange):
     """One randomised bit per tester and assigned contributor."""
 
     def claims(self, clients: int) -> tuple[Claim, ...]:
-        """Return what a tester's votes cost it at most."""
+        """The claim of a tester's votes, at most."""
         return (claim(self.settings, clients),)
 
     def _payload(
@@ -231,7 +225,7 @@ class Votes(VoteExchange):
         asked: list[bytes],
         round_no: int,
     ) -> Payload:
-        """Return a tester's votes as it sends them: randomised, unless it cheats."""
+        """A tester's votes, randomised unless it cheats."""
         slot = client.slot
         epsilon, cheated = (
             self._epsilon(slot.name),
@@ -242,12 +236,12 @@ class Votes(VoteExchange):
         return single_vote.encode_true_votes(cheated, epsilon)
 
     def _epsilon(self, name: int) -> float | None:
-        """Return the loss per vote a tester chose; in a simulation choices go round."""
+        """The epsilon per vote that a tester chose; in a simulation testers take turns."""
         choice = self.settings.vote_epsilon
         return choice[name % len(choice)] if isinstance(choice, tuple) else choice
 
     def empty(self) -> VoteTotals:
-        """Return no votes."""
+        """No votes."""
         return VoteTotals(self.clients)
 
     def receive(self, intake: Intake, total: VoteTotals, frame: Frame) -> None:
@@ -273,7 +267,7 @@ class Votes(VoteExchange):
 
 
 def claim(settings: plan.Filter, clients: int) -> Claim:
-    """Return what the votes of a round with so many clients cost a tester at most."""
+    """The claim of a tester's votes in a round with `clients` clients, at most."""
     count = clients - 1 if settings.testers is None else min(settings.testers, clients - 1)
     return single_vote.build_vote_claim(count, _largest(settings.vote_epsilon))
 

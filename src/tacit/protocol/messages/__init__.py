@@ -1,5 +1,5 @@
-"""The only thing that crosses: one typed, versioned, bounded message, as bytes; between sites in a
-letter (`wire.letter`).
+"""The typed, versioned, bounded messages between server and clients, as bytes; between sites they
+travel in signed messages (`signed_message`).
 """
 
 from tacit.protocol.messages.message import (

@@ -1,8 +1,8 @@
 """A message: four magic bytes, the header's length, a strict header, then the payload as raw bytes.
 
 The payload is never copied or re-encoded: a frame is the header and a view of the payload, the two
-pieces a socket would gather. Whoever receives one says beforehand what it expects; sizes are
-compared before anything is allocated.
+pieces a socket would gather. A receiver states beforehand what it expects; sizes are compared
+before anything is allocated.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ Frame = tuple[bytes, memoryview]
 
 
 def frame(header: Header, payload: NDArray[np.uint8]) -> Frame:
-    """Return the pieces of a message in sending order: its head, and a view of its payload."""
+    """The pieces of a message in sending order: its head, and a view of its payload."""
     return encode_head(header), payload.data.cast("B")
 
 
 def encode_head(header: Header) -> bytes:
-    """Return the head of a message: everything before its payload."""
+    """Encode the head of a message: everything before its payload."""
     head = msgspec.msgpack.encode(header)
     return _LEAD.pack(_MAGIC, len(head)) + head
 
@@ -61,22 +61,20 @@ def encode_head(header: Header) -> bytes:
 def compute_head_sizes(
     header: Header, senders: NDArray[np.int64], weights: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return how long the head of each message is that differs from one with this header in sender
-    and weight only.
-    """
+    """Sizes in bytes of the heads of messages that differ from `header` only in sender and weight."""
     own = len(encode_head(header)) - int(_lengths(np.array([header.sender, header.weight])).sum())
     return own + _lengths(senders) + _lengths(weights)
 
 
 def _lengths(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many bytes whole numbers take in MessagePack."""
+    """Number of bytes that integers take in MessagePack."""
     return np.array([1, 2, 3, 5, 9])[
         np.searchsorted([1 << 7, 1 << 8, 1 << 16, 1 << 32], numbers, side="right")
     ]
 
 
 def size(message: Frame) -> int:
-    """Return the length of a message in bytes."""
+    """Length of a message in bytes."""
     return len(message[0]) + message[1].nbytes
 
 
@@ -102,7 +100,7 @@ def parse(head: bytes | memoryview, payload: memoryview) -> Message:
 
 
 def read_sender(message: Frame) -> int:
-    """Return who a message says it is from; -1 if it does not even say that."""
+    """The sender that a message names; -1 if its head is malformed."""
     try:
         return parse(*message).header.sender
     except WireError:
@@ -110,9 +108,7 @@ def read_sender(message: Frame) -> int:
 
 
 def expect(message: Message, **wanted: Any) -> Message:
-    """Return the message if its header has the wanted values; raise WireError naming the first that
-    differs.
-    """
+    """Check that the header has the expected values; raise WireError naming the first that differs."""
     for key, value in wanted.items():
         got = getattr(message.header, key)
         if got != value:

@@ -1,8 +1,7 @@
-"""A letter: what goes between a server and a site, around the messages of clients.
+"""A signed message between a server and a site, around the messages of clients.
 
-It says to which run, round, exchange and site it belongs, and binds the body by its hash. A site's
-replies are signed with the key it joined with, since a carrier proves only who opened the
-connection.
+It names its run, round, exchange and site, and binds the body by its hash. A site signs its replies
+with the key it joined with, since a transport proves only who opened the connection.
 """
 
 from __future__ import annotations
@@ -36,12 +35,10 @@ its reasons are its own.
 class MessageSubject(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True, kw_only=True
 ):
-    """What a letter is about. `rule` names the line of a policy by which a site refused, never a
-    value.
+    """What a message is about. `rule` names the policy keys by which a site refused, never a value.
 
-    `entries` and `head` say how far the site's ledger had come: a site says so in its replies, and
-    a question says it back, so that a site finds out if an older copy of its ledger was put in its
-    place.
+    `entries` and `head` say how far the site's ledger had come. A site states it in its replies and
+    a request repeats it, so that a site notices if its ledger was replaced by an older copy.
     """
 
     kind: Kind
@@ -65,9 +62,7 @@ class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_lik
 
 
 class SignedMessage(msgspec.Struct, frozen=True):
-    """A letter that was read: its hash is right; whether its subject is the expected one is for the
-    reader to say.
-    """
+    """A message that was read and whose body matches its hash; the reader checks the subject."""
 
     subject: MessageSubject
     body: memoryview
@@ -75,7 +70,7 @@ class SignedMessage(msgspec.Struct, frozen=True):
     signature: bytes
 
     def check_signature(self, key: ec.EllipticCurvePublicKey) -> None:
-        """Raise WireError unless the letter was signed with this key."""
+        """Raise WireError unless the message was signed with this key."""
         try:
             key.verify(self.signature, _signed(self.subject, self.digest), _SIGNED_BY)
         except InvalidSignature:
@@ -89,7 +84,7 @@ def write(
     body: bytes | bytearray | memoryview,
     key: ec.EllipticCurvePrivateKey | None = None,
 ) -> bytes:
-    """Return a letter as bytes, signed if there is a key."""
+    """Encode a message, signed if a key is given."""
     digest = hashlib.sha256(body).digest()
     signature = key.sign(_signed(subject, digest), _SIGNED_BY) if key is not None else b""
     head = msgspec.msgpack.encode(_Header(subject, digest, len(body), signature))
@@ -97,9 +92,7 @@ def write(
 
 
 def read(data: bytes | bytearray | memoryview) -> SignedMessage:
-    """Return the letter in some bytes; raise WireError on anything malformed, before anything is
-    copied.
-    """
+    """Decode a message; raise WireError on anything malformed, before anything is copied."""
     view = memoryview(data).cast("B")
     if len(view) < _LEAD.size:
         raise WireError(
@@ -128,7 +121,7 @@ def read(data: bytes | bytearray | memoryview) -> SignedMessage:
 
 
 def expect(message: SignedMessage, **wanted: object) -> SignedMessage:
-    """Return the letter if its subject has the wanted values; raise WireError naming the first that
+    """Check that the subject has the expected values; raise WireError naming the first that
     differs.
     """
     for key, value in wanted.items():
