@@ -71,7 +71,7 @@ def measure(source: Path, codec: str, epsilon: float, seed: int) -> Figures:
 
 
 def place_of(label: str, codec: str, epsilon: float, seed: int) -> Path:
-    """Return where the figures of one run are stored."""
+    """Where the figures of one run are stored."""
     return OUT / f"{label}-{codec}-{epsilon:g}-{seed}.json"
 
 
@@ -88,7 +88,7 @@ def measure_all(source: Path, label: str, seeds: int, codecs: Sequence[str]) -> 
 
 
 def stored(codec: str, epsilon: float) -> dict[str, list[Figures]]:
-    """Return the figures of the seeds that were measured, by label; with both labels, of the seeds
+    """Figures of the seeds that were measured, by label; with both labels, of the seeds
     that have both.
     """
     found = {}
@@ -130,7 +130,7 @@ def table() -> str:
 
 
 def mean_text(values: list[float]) -> str:
-    """Return a mean with half the width of its confidence interval."""
+    """A mean with half the width of its confidence interval."""
     ends = confidence_interval(values)
     return (f"{fmean(values):.2f}" if values else "–") + (
         f" ± {ends[1] - fmean(values):.2f}" if ends else ""

@@ -21,11 +21,11 @@ class Taken:
     cpu: float
 
     def scaled(self, factor: float) -> Taken:
-        """Return the same for a part or a multiple of the work."""
+        """The same for a part or a multiple of the work."""
         return Taken(self.wall * factor, self.cpu * factor)
 
     def as_dict(self) -> dict[str, float]:
-        """Return the two numbers by name."""
+        """The two numbers by name."""
         return asdict(self)
 
 
@@ -50,14 +50,14 @@ class Stopwatch:
 
 
 def measure(work: Callable[[], object]) -> Taken:
-    """Return what one call took."""
+    """Measure one call."""
     watch = Stopwatch()
     work()
     return watch.taken()
 
 
 def _below() -> float:
-    """Return the CPU seconds of all descendants so far."""
+    """CPU seconds of all descendants so far."""
     ended = os.times()
     return (
         ended.children_user
@@ -67,7 +67,7 @@ def _below() -> float:
 
 
 def descendants(root: int) -> list[int]:
-    """Return the process numbers below one process; empty where there is no /proc."""
+    """Process numbers below one process; empty where there is no /proc."""
     children: dict[int, list[int]] = defaultdict(list)
     for entry in _PROC.glob("[0-9]*/stat"):
         fields = _stat(entry)
@@ -87,7 +87,7 @@ def _ticks(pid: int) -> int:
 
 
 def _stat(path: Path) -> list[str]:
-    """Return the fields after the command's name, which may itself hold spaces and brackets."""
+    """Fields after the command's name, which may itself hold spaces and brackets."""
     try:
         return path.read_text().rpartition(")")[2].split()
     except OSError:
@@ -95,7 +95,7 @@ def _stat(path: Path) -> list[str]:
 
 
 def peak_bytes() -> int:
-    """Return the largest resident memory this process has had."""
+    """Largest resident memory this process has had."""
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -39,13 +39,13 @@ class Result:
 
     @property
     def met(self) -> bool | None:
-        """Return whether the ratio reaches its bar, or None without a bar."""
+        """Whether the ratio reaches its bar, or None without a bar."""
         if self.bar is None or self.ratio is None:
             return None
         return self.ratio <= self.bar if self.better == "lower" else self.ratio >= self.bar
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the result as it is written to disk."""
+        """The result as it is written to disk."""
         return {
             "figure": self.figure,
             "peer": self.peer,
@@ -63,13 +63,13 @@ class Result:
 
 
 def interleave(ours: Repeat, theirs: Repeat, repeats: int) -> tuple[Taken, Taken]:
-    """Return the median of each side over repeats taken in turns, so that noise hits both alike."""
+    """Median of each side over repeats taken in turns, so that noise hits both alike."""
     pairs = [(ours(), theirs()) for _ in range(repeats)]
     return middle([first for first, _ in pairs]), middle([second for _, second in pairs])
 
 
 def middle(many: list[Taken]) -> Taken:
-    """Return the medians of wall and CPU seconds, each by itself."""
+    """Medians of wall and CPU seconds, each by itself."""
     return Taken(median(one.wall for one in many), median(one.cpu for one in many))
 
 
@@ -84,7 +84,7 @@ def seconds(
     unit: str = "s",
     note: str = "",
 ) -> list[Result]:
-    """Return the wall and the CPU result of a pair of medians."""
+    """Wall and CPU result of a pair of medians."""
     ours, theirs = pair
     same: dict[str, Any] = {
         "figure": figure,
@@ -109,7 +109,7 @@ def speeds(
     repeats: int,
     bar: float,
 ) -> list[Result]:
-    """Return the wall and the CPU result as amounts per second, both held against the bar."""
+    """Wall and CPU result as amounts per second, both held against the bar."""
     same: dict[str, Any] = {
         "figure": figure,
         "peer": peer,

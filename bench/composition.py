@@ -65,7 +65,7 @@ Tree = dict[str, Any]
 
 
 def tree_of(systems: tuple[str, ...], seed: int) -> Tree:
-    """Return the plan with all five, less those that are not asked for."""
+    """Plan with all five, less those that are not asked for."""
     tree: Tree = tomllib.loads((ROOT / "examples" / "all_five.toml").read_text(encoding="utf-8"))
     tree["seed"] = seed
     if "bits" not in systems:
@@ -85,7 +85,7 @@ def tree_of(systems: tuple[str, ...], seed: int) -> Tree:
 
 
 def figures_of(tree: Tree) -> dict[str, Any]:
-    """Return the figures of one run, from its record alone."""
+    """Figures of one run, from its record alone."""
     with tempfile.TemporaryDirectory() as root:
         entries = list(record.read(simulation.start(plan.parse(tree), Path(root)) / RECORD))
     rounds, shared = (
@@ -120,7 +120,7 @@ def figures_of(tree: Tree) -> dict[str, Any]:
 
 
 def words_read() -> dict[str, float]:
-    """Return the share of a text's words an attacker without the table reads, by how words are kept
+    """Share of a text's words an attacker without the table reads, by how words are kept
     and what is sent.
     """
     tree = tree_of(("tokens",), 1) | AUDITED | {"private": {"words": "all"}}
@@ -161,7 +161,7 @@ def kept(name: str, what: Any, make: Any) -> Any:
 
 
 def place_of(name: str, what: Any) -> Path:
-    """Return where the answer to a question is kept."""
+    """Where the answer to a question is kept."""
     return (
         OUT
         / f"{name}-{hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:12]}.json"
@@ -169,7 +169,7 @@ def place_of(name: str, what: Any) -> Path:
 
 
 def lines(seeds: int, run: bool) -> dict[tuple[str, ...], list[dict[str, Any]]]:
-    """Return the figures of each line by seed; without `run`, of those that were measured
+    """Figures of each line by seed; without `run`, of those that were measured
     before.
     """
     found: dict[tuple[str, ...], list[dict[str, Any]]] = {line: [] for line in LINES}
@@ -193,7 +193,7 @@ def lines(seeds: int, run: bool) -> dict[tuple[str, ...], list[dict[str, Any]]]:
 
 
 def table(found: dict[tuple[str, ...], list[dict[str, Any]]]) -> str:
-    """Return all lines as Markdown, with 95 % intervals over seeds where there are several."""
+    """All lines as Markdown, with 95 % intervals over seeds where there are several."""
     head = (
         "| systems | seeds | AUC | kB up per client and run | epsilon per client and run | per"
         " tester and run | per row and run (last layers) | rows disclosed | caught: recall,"
@@ -225,18 +225,18 @@ def table(found: dict[tuple[str, ...], list[dict[str, Any]]]) -> str:
 
 
 def mean(some: list[dict[str, Any]], key: str) -> float:
-    """Return the mean over seeds."""
+    """Mean over seeds."""
     return fmean(one[key] for one in some)
 
 
 def epsilon(some: list[dict[str, Any]], part: str) -> str:
-    """Return the loss of one part of what clients send; it is the same for every seed."""
+    """Loss of one part of what clients send; it is the same for every seed."""
     value = some[0][part]
     return "none" if value is None else "–" if value == 0 else f"{value:.2f}"
 
 
 def read_table(read: dict[str, float]) -> str:
-    """Return what attackers read as Markdown."""
+    """What attackers read, as Markdown."""
     return "\n".join(
         [
             "| what leaves | words read |",

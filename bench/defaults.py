@@ -69,14 +69,14 @@ CASES = (
 
 
 def table_of(source: str, seed: int) -> data.Table:
-    """Return the rows both sides see; sets without test rows of their own hold the same ones out
+    """Rows both sides see; sets without test rows of their own hold the same ones out
     for both.
     """
     return data.load(plan.Data(source=source), Draws.seeded(seed).at("data"))
 
 
 def tree_of(case: BenchmarkCase, columns: plan.Columns, rows: int, seed: int) -> dict[str, Any]:
-    """Return the plan of `init` for such a table, on the named set and without baselines."""
+    """Plan of `init` for such a table, on the named set and without baselines."""
     roles = {
         name: role for role in ("text", "numeric", "categorical") for name in getattr(columns, role)
     }
@@ -96,14 +96,14 @@ def tree_of(case: BenchmarkCase, columns: plan.Columns, rows: int, seed: int) ->
 
 
 def ours(tree: dict[str, Any]) -> float:
-    """Return the accuracy after the last round, in percent."""
+    """Accuracy after the last round, in percent."""
     with tempfile.TemporaryDirectory() as root:
         entries = list(record.read(simulation.start(plan.parse(tree), Path(root)) / RECORD))
     return 100 * record.of_kind(entries, record.Round)[-1].metrics["accuracy"]
 
 
 def theirs(table: data.Table, buckets: int) -> float:
-    """Return scikit-learn's accuracy with all train rows in one place, in percent."""
+    """Scikit-learn's accuracy with all train rows in one place, in percent."""
     from sklearn.compose import make_column_transformer
     from sklearn.feature_extraction.text import HashingVectorizer
     from sklearn.linear_model import LogisticRegression
@@ -133,7 +133,7 @@ def theirs(table: data.Table, buckets: int) -> float:
 
 
 def kept(question: dict[str, Any], make: Callable[[], float]) -> float:
-    """Return the answer to a question, found before or now."""
+    """Answer to a question, found before or now."""
     path = (
         OUT
         / f"{hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:16]}.json"
@@ -145,7 +145,7 @@ def kept(question: dict[str, Any], make: Callable[[], float]) -> float:
 
 
 def measure(case: BenchmarkCase, seeds: int) -> tuple[float, float]:
-    """Return our accuracy and scikit-learn's, each the mean over seeds."""
+    """Our accuracy and scikit-learn's, each the mean over seeds."""
     found = []
     for seed in range(1, seeds + 1):
         table = table_of(case.source, seed)

@@ -18,7 +18,7 @@ _WANTED = {
 
 
 def python_of(peer: str) -> str:
-    """Return the interpreter of a peer's environment, installing it first if need be."""
+    """Interpreter of a peer's environment, installing it first if need be."""
     place, wanted = _PEERS / peer, _WANTED[peer]
     marker, program = place / "installed", place / "bin" / "python"
     if not marker.exists() or marker.read_text() != "\n".join(wanted):

@@ -86,7 +86,7 @@ clientapp = "quickstart.app:client"
 
 
 def ours(folder: Path, rounds: int) -> list[float]:
-    """Return the seconds of our rounds."""
+    """Seconds of our rounds."""
     plan = build_plan("rr", write_rows(folder / "rows.csv", 60))
     plan = replace(
         plan,
@@ -102,7 +102,7 @@ def ours(folder: Path, rounds: int) -> list[float]:
 
 
 def theirs(folder: Path, rounds: int) -> list[float]:
-    """Return the seconds of Flower's rounds."""
+    """Seconds of Flower's rounds."""
     app, out = folder / "app", folder / "times"
     (app / "quickstart").mkdir(parents=True)
     (app / "pyproject.toml").write_text(_PROJECT)

@@ -30,7 +30,7 @@ class Channel:
             yield json.loads(line)
 
     def next(self) -> dict[str, Any] | None:
-        """Return the next request; None when the harness has hung up."""
+        """Next request; None when the harness has hung up."""
         line = self._in.readline()
         return json.loads(line) if line else None
 

@@ -29,7 +29,7 @@ _HELD_OUT = 2500
 
 
 def prepared(kind: str) -> Path:
-    """Return the folder of a kind of rows, making it first if need be."""
+    """Folder of a kind of rows, making it first if need be."""
     folder = ROWS / kind
     if not (folder / "complete").exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -43,13 +43,13 @@ def prepared(kind: str) -> Path:
 
 
 def read(kind: str) -> tuple[Rows, Rows]:
-    """Return train and test rows in sparse form."""
+    """Train and test rows in sparse form."""
     folder = prepared(kind)
     return _read(folder, ""), _read(folder, "test_")
 
 
 def mlp(train: Rows) -> training.Learner:
-    """Return our learner for the round workload."""
+    """Our learner for the round workload."""
     settings = plan.Local(optimizer="adam", lr=LR, epochs=1, batch=BATCH)
     return training.build(
         plan.MLP(hidden=HIDDEN), settings, train, even_clients(len(train), CLIENTS)
@@ -57,12 +57,12 @@ def mlp(train: Rows) -> training.Learner:
 
 
 def even_clients(rows: int, clients: int) -> Clients:
-    """Return clients that hold equal parts of the rows, in order."""
+    """Clients that hold equal parts of the rows, in order."""
     return Clients(order=np.arange(rows), starts=np.arange(clients + 1) * (rows // clients))
 
 
 def synthetic() -> tuple[Rows, Rows]:
-    """Return binary rows of the agreed density; labels follow a planted linear rule."""
+    """Binary rows of the agreed density; labels follow a planted linear rule."""
     count = CLIENTS * ROWS_PER_CLIENT
     weights = DRAWS.at("planted").generator().standard_normal(INPUTS).astype(np.float32)
     parts = [
@@ -90,13 +90,13 @@ def _planted(
 
 
 def imdb_table() -> tuple[data.Table, plan.Data]:
-    """Return the IMDB reviews, and the settings they were read with."""
+    """IMDB reviews, and the settings they were read with."""
     settings = plan.Data(source="imdb", clients=CLIENTS)
     return data.load(settings, DRAWS.at("data")), settings
 
 
 def imdb(buckets: int = INPUTS, sequence: bool = False) -> tuple[Rows, Rows]:
-    """Return hashed IMDB reviews, divided evenly at random: words present, or their sequence."""
+    """Hashed IMDB reviews, divided evenly at random: words present, or their sequence."""
     table, settings = imdb_table()
     divided = data.divide(table, settings, DRAWS.at("partition"))
     hashed = plan.Features(buckets=buckets, text="sequence" if sequence else "binary")
@@ -109,7 +109,7 @@ def imdb(buckets: int = INPUTS, sequence: bool = False) -> tuple[Rows, Rows]:
 
 
 def _orders() -> NDArray[np.int16]:
-    """Return the order in which our engine visits each client's rows in the verified rounds."""
+    """Order in which our engine visits each client's rows in the verified rounds."""
     seeds = [
         [DRAWS.at("rounds", number, client, "train", "shuffle").seed() for client in range(CLIENTS)]
         for number in range(1, VERIFIED_ROUNDS + 1)

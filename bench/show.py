@@ -46,7 +46,7 @@ def table(name: str, results: Sequence[Result]) -> Table:
 
 
 def number(value: float | None) -> str:
-    """Return a number with three significant digits, in full."""
+    """A number with three significant digits, in full."""
     if value is None:
         return "–"
     if value == 0 or 1e-3 <= abs(value) < 1e6:

@@ -13,7 +13,7 @@ _COLOURS = ("#1f5fa8", "#c4541d", "#3b8545", "#7a4aa0")
 
 
 def fitted_exponent(points: Points) -> float:
-    """Return the slope of the least-squares line through the points' logarithms."""
+    """Slope of the least-squares line through the points' logarithms."""
     x, y = [math.log(a) for a, _ in points], [math.log(b) for _, b in points]
     middle_x, middle_y = sum(x) / len(x), sum(y) / len(y)
     spread = sum((a - middle_x) ** 2 for a in x)
@@ -21,7 +21,7 @@ def fitted_exponent(points: Points) -> float:
 
 
 def plot(title: str, across: str, lines: Mapping[str, Points]) -> str:
-    """Return the plot; every line is named at its right end, with its fitted exponent."""
+    """Plot; every line is named at its right end, with its fitted exponent."""
     everything = [point for points in lines.values() for point in points]
     x_axis, y_axis = (
         _LogAxis([x for x, _ in everything], _LEFT, _WIDE - _RIGHT),

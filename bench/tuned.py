@@ -73,7 +73,7 @@ def _percent(trial: Trial) -> float:
 
 
 def _seconds(trial: Trial) -> float:
-    """Return how long a run trained and measured; 0 if it failed."""
+    """How long a run trained and measured; 0 if it failed."""
     entries = list(run_folder.entries(trial.folder)) if trial.folder else []
     return sum(one.seconds for one in record.of_kind(entries, record.Finished, record.RUN))
 

@@ -49,7 +49,7 @@ _SHAPES: dict[str, dict[str, Any]] = {
 
 
 def job(kind: str) -> plan.Plan:
-    """Return the workload as a plan."""
+    """Workload as a plan."""
     return plan.Plan(
         data=plan.Data(
             source="sst2", clients=CLIENTS[kind], limit=CLIENTS[kind] * _ROWS_EACH[kind]
@@ -62,7 +62,7 @@ def job(kind: str) -> plan.Plan:
 
 @cache
 def learner(kind: str, folder: Path) -> PartialLearner:
-    """Return our learner; what clients keep lies in the folder."""
+    """Our learner; what clients keep lies in the folder."""
     settings = job(kind)
     data = prepare(settings, DRAWS)
     home = training.Home(
@@ -79,7 +79,7 @@ def learner(kind: str, folder: Path) -> PartialLearner:
 
 
 def prepared(kind: str) -> Path:
-    """Return the folder with a kind's files for the bare loop, made first if need be.
+    """Folder with a kind's files for the bare loop, made first if need be.
 
     `settings.pt` holds the first shared parameters by name and the sizes of the network,
     `client-N.pt` a client's rows in its own word numbers, its labels, its first private parameters,

@@ -43,7 +43,7 @@ class BenchmarkWorker:
         self._read()
 
     def ask(self, **request: Any) -> dict[str, Any]:
-        """Return the answer to one request."""
+        """Answer to one request."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(request) + "\n")
@@ -53,7 +53,7 @@ class BenchmarkWorker:
         return self._read()
 
     def repeat(self, **request: Any) -> Taken:
-        """Return what one repeat took."""
+        """Measure one repeat."""
         answer = self.ask(do="repeat", **request)
         return Taken(answer["wall"], answer["cpu"])
 

@@ -30,7 +30,7 @@ _START_SECONDS = 120.0
 
 
 def small_plan(folder: Path, rounds: int) -> Plan:
-    """Return a plan over 400 made-up reviews of 20 clients."""
+    """A plan over 400 made-up reviews of 20 clients."""
     random, lines = np.random.default_rng(0), ["who,opinion,stars"]
     for number in range(400):
         label = int(random.integers(0, 2))
@@ -79,7 +79,7 @@ class Mortal:
 
     @property
     def code(self) -> int | None:
-        """Return how it ended; None if it runs."""
+        """How it ended; None if it runs."""
         return self.process.poll() if self.process else 0
 
     def kill(self) -> None:
@@ -95,7 +95,7 @@ class Mortal:
         fresh.replace(self.folder / DIE)
 
     def died_there(self, seconds: float, going_on: Callable[[], bool]) -> bool:
-        """Return whether it dies at its point within some time; if not, it is told to live."""
+        """Whether it dies at its point within some time; if not, let it live."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and going_on() and self.code is None:
             time.sleep(0.05)
@@ -113,7 +113,7 @@ class Field:
     sites: dict[str, Mortal] = field(default_factory=dict)
 
     def begin_run(self) -> tuple[Path, Mortal]:
-        """Return the folder of a new run with the simulation's noise, and the process that makes
+        """Folder of a new run with the simulation's noise, and the process that makes
         it, not yet started.
         """
         runs, ready = self.folder / "runs", self.ready
@@ -145,7 +145,7 @@ class Field:
         return place, Mortal(["-m", "bench.faults.dying", str(own), *words], own)
 
     def link_is_up(self) -> bool:
-        """Return whether the server that was started last has said where it listens."""
+        """Whether the server that was started last has said where it listens."""
         from tacit.deployment.transport.server.endpoint import read_endpoint
 
         try:
@@ -194,7 +194,7 @@ def until(happened: Callable[[], object], what: str) -> None:
 
 
 def arrived(deploy: Mortal) -> Path:
-    """Return the file of what has reached the server."""
+    """File of what has reached the server."""
     return deploy.folder / ARRIVED
 
 

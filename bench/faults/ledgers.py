@@ -34,7 +34,7 @@ class Verdict:
 
 
 def totals(site: Path, run: str) -> Totals:
-    """Return what clients of a site have paid in a run."""
+    """What clients of a site were charged in a run."""
     with closing(_book(site)) as book:
         return {one.person: one.runs[run].micro for one in book.totals() if run in one.runs}
 

@@ -141,5 +141,5 @@ class Trials:
 
 
 def run_of(place: Path) -> str:
-    """Return the name of a run in ledgers."""
+    """Name of a run in ledgers."""
     return str(json.loads((place / DEPLOYMENT).read_bytes())["run"])

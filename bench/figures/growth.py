@@ -34,7 +34,7 @@ class MeasuredSize:
 
 
 def measured(repeats: int, *arguments: object) -> MeasuredSize:
-    """Return one size, after a round that warms up."""
+    """One size, after a round that warms up."""
     with BenchmarkWorker("bench.sides.ours_growth", *arguments) as worker:
         worker.ask(do="repeat")
         answers = [worker.ask(do="repeat") for _ in range(repeats)]
@@ -48,7 +48,7 @@ def measured(repeats: int, *arguments: object) -> MeasuredSize:
 
 
 def run(repeats: int, peers: set[str]) -> list[Result]:
-    """Return growth figures and draw them into docs/img."""
+    """Measure growth, and draw the figures into docs/img."""
     few = max(1, min(repeats, 3))
     by_clients = {clients: measured(few, "logistic", clients, 20, 5_000) for clients in _CLIENTS}
     by_parameters = {width: measured(few, "mlp", 100, 25, width) for width in _WIDTHS}

@@ -12,7 +12,7 @@ from bench.worker import BenchmarkWorker
 
 
 def run(repeats: int, peers: set[str]) -> list[Result]:
-    """Return every kernel's result."""
+    """Every kernel's result."""
     results: list[Result] = []
     if "sklearn" in peers:
         table, _ = imdb_table()

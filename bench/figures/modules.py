@@ -13,7 +13,7 @@ _WALL, _CPU = 0.6, 1.15
 
 
 def run(repeats: int, peers: set[str]) -> list[Result]:
-    """Return the seconds of a round next to the loop's, on one core ("torch") and with PyTorch's own
+    """Seconds of a round next to the loop's, on one core ("torch") and with PyTorch's own
     threads on two ("threads").
     """
     results: list[Result] = []
@@ -39,7 +39,7 @@ def _against(kind: str, figure: str, threads: int, repeats: int) -> list[Result]
 
 
 def _difference(kind: str) -> str:
-    """Return how far our first update is from the loop's; without dropout, whose draws need not be
+    """How far our first update is from the loop's; without dropout, whose draws need not be
     the same.
     """
     with _loop(kind, 1, "no-dropout") as theirs:

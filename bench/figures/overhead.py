@@ -19,7 +19,7 @@ a round.
 
 
 def run(repeats: int, peers: set[str]) -> list[Result]:
-    """Return the overhead against each peer, and how it grows with the number of clients."""
+    """Overhead against each peer, and how it grows with the number of clients."""
     prepared("synthetic")
     results = []
     for clients in _SIZES:
@@ -62,7 +62,7 @@ def _against(
 
 
 def _growth(repeats: int) -> list[Result]:
-    """Return our time per client at each size against that at 100; sizes are taken in turns."""
+    """Our time per client at each size against that at 100; sizes are taken in turns."""
     workers = {
         clients: BenchmarkWorker("bench.sides.ours_overhead", clients, 2) for clients in _SIZES
     }

@@ -26,7 +26,7 @@ _STEPS = ROWS_PER_CLIENT // BATCH
 
 
 def run(repeats: int, peers: set[str]) -> list[Result]:
-    """Return each part's share of the whole: a client's training and its message, until it is added
+    """Each part's share of the whole: a client's training and its message, until it is added
     up.
     """
     prepared("synthetic")

@@ -62,7 +62,7 @@ PEERS = (
 
 
 def run(repeats: int, peers: set[str]) -> list[Result]:
-    """Return every result of the round workload."""
+    """Every result of the round workload."""
     prepared("synthetic")
     results = _verified(peers)
     with BenchmarkWorker("bench.sides.ours_round", "synthetic", "plain", 2) as ours:
@@ -93,7 +93,7 @@ def _against(
 
 
 def _verified(peers: set[str]) -> list[Result]:
-    """Return the held-out loss of every contender after the verified rounds, all from one first
+    """Held-out loss of every contender after the verified rounds, all from one first
     model and row order.
     """
     found = []

@@ -13,7 +13,7 @@ K = 100
 
 
 def table(rows: int = ROWS) -> pl.DataFrame:
-    """Return made-up people: age, race and sex as in a census, and a town of 90,000 that
+    """Made-up people: age, race and sex as in a census, and a town of 90,000 that
     few share.
     """
     random = np.random.default_rng(0)
@@ -29,7 +29,7 @@ def table(rows: int = ROWS) -> pl.DataFrame:
 
 
 def run(repeats: int, peers: set[str]) -> list[Result]:
-    """Return the time to say of every row whether it may be shared, next to the time to count the
+    """Time to say of every row whether it may be shared, next to the time to count the
     classes at all.
     """
     people = table()

@@ -20,7 +20,7 @@ _TINY_RUN = ROOT / "examples" / "one_round.py"
 
 
 def run(repeats: int, peers: set[str]) -> list[Result]:
-    """Return how long starting takes."""
+    """How long starting takes."""
     results = []
     if "torch" in peers:
         torch = python_of("pfl")
@@ -53,7 +53,7 @@ def _started(command: list[str], environment: Mapping[str, str] | None = None) -
 
 
 def _kernels(repeats: int) -> list[Result]:
-    """Return the second start of a tiny run against its first: with an empty kernel cache
+    """Second start of a tiny run against its first: with an empty kernel cache
     everything is compiled.
     """
     cache = tempfile.mkdtemp(prefix="tacit-kernels-")

@@ -20,7 +20,7 @@ MODELS = {
 
 
 def run(repeats: int, peers: set[str]) -> list[Result]:
-    """Return the seconds of one client's local epoch on 250 IMDB reviews; encoding is not part of
+    """Seconds of one client's local epoch on 250 IMDB reviews; encoding is not part of
     it.
     """
     table = data.load(plan.Data(source="imdb", limit=ROWS), DRAWS.at("step"))

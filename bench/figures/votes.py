@@ -32,7 +32,7 @@ TESTERS = {"everybody votes on everybody": None, "five votes each": 5}
 
 
 def run(repeats: int, peers: set[str]) -> list[Result]:
-    """Return the seconds that votes add to a round, per model and number of testers, next to the
+    """Seconds that votes add to a round, per model and number of testers, next to the
     round without them.
     """
     table, results = _table(), list[Result]()
@@ -62,7 +62,7 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
 
 
 def _table() -> pl.DataFrame:
-    """Return made-up pictures of ten classes, far more rows than any client tells apart by
+    """Made-up pictures of ten classes, far more rows than any client tells apart by
     itself.
     """
     random = DRAWS.at("votes").generator()
@@ -101,7 +101,7 @@ class _Rounds(Silence):
 
 
 def _seconds(table: pl.DataFrame, tree: dict[str, Any], repeats: int) -> float:
-    """Return the median of so many rounds, after one that compiles; the last one is measured on
+    """Median of some rounds, after one that compiles; the last one is measured on
     test rows and left out.
     """
     rounds, seen = repeats + 2, _Rounds()

@@ -26,7 +26,7 @@ client_app = ClientApp()
 
 @client_app.train()
 def train(message: Message, context: Context) -> Message:
-    """Return the client's model after its local epoch, or as it came."""
+    """The client's model after its local epoch, or as it came."""
     config: Any = message.content["config"]
     arrays: Any = message.content["arrays"]
     if not config["empty"]:

@@ -18,7 +18,7 @@ from tacit.training import Learner
 
 
 def agreed(dim: int, settings: plan.Codec) -> Agreement:
-    """Return what both sides of a bench run know."""
+    """The agreement of a benchmark run."""
     return Agreement(
         run="bench",
         identity="bench",
@@ -50,7 +50,7 @@ class EngineRounds:
 
     @property
     def model(self) -> Vector:
-        """Return the model as it stands."""
+        """The current model."""
         assert self.state.model is not None
         return self.state.model
 

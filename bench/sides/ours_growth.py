@@ -21,7 +21,7 @@ _PER_ROW = 25
 
 
 def made_up(rows: int, width: int) -> Rows:
-    """Return rows with a fixed number of entries each, in memory proportional to the rows."""
+    """Rows with a fixed number of entries each, in memory proportional to the rows."""
     random = DRAWS.at("growth", rows, width).generator()
     columns = random.integers(0, width, rows * _PER_ROW, np.int32)
     labels = random.integers(0, 2, rows, np.int32)

@@ -20,14 +20,14 @@ from tacit.features.text import hashed_text
 
 
 def hashing() -> Callable[[], object]:
-    """Return a pass over all IMDB texts, from the table's column to sparse rows."""
+    """A pass over all IMDB texts, from the table's column to sparse rows."""
     table, _ = imdb_table()
     settings = plan.Features(buckets=INPUTS)
     return lambda: hashed_text.hash_words(table.train, table.columns, settings)
 
 
 def randomising() -> Callable[[], object]:
-    """Return the encoding of several updates, each with a keystream of its own."""
+    """Encoding of several updates, each with a keystream of its own."""
     codec = agreed(PARAMETERS, CODECS["rr"]).codec
     update = DRAWS.at("update").generator().normal(0, 0.003, PARAMETERS).astype(np.float32)
 
@@ -44,7 +44,7 @@ def randomising() -> Callable[[], object]:
 
 
 def adding() -> Callable[[], object]:
-    """Return the sum of a cohort's packed updates, several times over."""
+    """Sum of a cohort's packed updates, several times over."""
     codec = agreed(PARAMETERS, CODECS["rr"]).codec
     size = codec.payload_size(PARAMETERS)
     payloads = DRAWS.at("payloads").generator().integers(0, 256, (CLIENTS, size), np.uint8)

@@ -35,7 +35,7 @@ class EmptyWorker(SequentialWorker):
     def train(
         self, model: Vector, slot: ClientSlot, draws: Draws, round_no: int = 0
     ) -> DenseUpdate:
-        """Return no change, the way a trained change is returned."""
+        """A zero update, in the form of a trained one."""
         np.copyto(self.net, model)
         np.subtract(self.net, model, out=self.update)
         return DenseUpdate(self.update)
@@ -50,19 +50,19 @@ class Idle:
         self.size = size
 
     def initial(self, draws: Draws) -> Vector:
-        """Return a model."""
+        """A model."""
         return draws.generator().standard_normal(self.size).astype(np.float32)
 
     def worker(self) -> EmptyWorker:
-        """Return a worker."""
+        """A worker."""
         return EmptyWorker(self.size)
 
     def predict(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
-        """Return nothing of use: no figure asks."""
+        """Unused: no figure reads it."""
         return np.zeros((len(inputs), 1), np.float32)
 
     def tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
-        """Return the model under one name."""
+        """Model under one name."""
         return {"all": model}
 
 

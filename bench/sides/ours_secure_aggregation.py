@@ -36,7 +36,7 @@ PARAMETERS = 20_000
 
 
 def learner(work: str) -> training.Learner:
-    """Return what the clients do."""
+    """The clients' part of a round."""
     if work == "nothing":
         return Idle(PARAMETERS)
     random = DRAWS.at("reviews").generator()
@@ -51,7 +51,7 @@ def learner(work: str) -> training.Learner:
 def rounds(
     made: training.Learner, carrier: Simulation, exchanges: tuple[Exchange, ...]
 ) -> Callable[[], None]:
-    """Return what runs one more round: all its exchanges."""
+    """A function that runs one more round: all its exchanges."""
     optimizer = server.initial_state(plan.Server(), made.size)
     now = [
         State(round_no=0, cohort=np.arange(CLIENTS), model=made.initial(DRAWS), optimizer=optimizer)

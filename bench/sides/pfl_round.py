@@ -41,7 +41,7 @@ class PflNet(torch.nn.Module):
     def loss(
         self, inputs: torch.Tensor, labels: torch.Tensor, is_eval: bool = False
     ) -> torch.Tensor:
-        """Return the mean logistic loss."""
+        """Mean logistic loss."""
         return torch.nn.functional.binary_cross_entropy_with_logits(
             self.layers(inputs)[:, 0], labels
         )
@@ -49,7 +49,7 @@ class PflNet(torch.nn.Module):
     def metrics(
         self, inputs: torch.Tensor, labels: torch.Tensor, is_eval: bool = False
     ) -> dict[str, Weighted]:
-        """Return a metric that costs nothing; none of the measured rounds asks for it."""
+        """A metric that costs nothing; none of the measured rounds asks for it."""
         return {"rows": Weighted(len(labels), len(labels))}
 
 
@@ -59,7 +59,7 @@ class EmptyAveraging(FederatedAveraging):
     def train_one_user(
         self, initial_model_state: Any, model: Any, user_dataset: Any, central_context: Any
     ) -> Any:
-        """Return the difference of the model and itself."""
+        """Difference of the model and itself."""
         difference = model.get_model_difference(initial_model_state)
         model.set_parameters(initial_model_state)
         return difference, Metrics()

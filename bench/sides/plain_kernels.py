@@ -14,7 +14,7 @@ from bench.shapes import CLIENTS, INPUTS, PARAMETERS, PASSES
 
 
 def hashing() -> Callable[[], object]:
-    """Return a pass of HashingVectorizer over all IMDB texts, given as the list of strings it works
+    """A pass of HashingVectorizer over all IMDB texts, given as the list of strings it works
     on.
     """
     from sklearn.feature_extraction.text import HashingVectorizer
@@ -26,7 +26,7 @@ def hashing() -> Callable[[], object]:
 
 
 def randomising(epsilon: float = 10.0, clip: float = 0.003) -> Callable[[], object]:
-    """Return clip, quantise, flip and pack of several updates, with numpy's own generator (which is
+    """Clip, quantise, flip and pack of several updates, with numpy's own generator (which is
     not cryptographic).
     """
     random = np.random.default_rng(0)
@@ -43,7 +43,7 @@ def randomising(epsilon: float = 10.0, clip: float = 0.003) -> Callable[[], obje
 
 
 def adding() -> Callable[[], object]:
-    """Return unpackbits and sum, client by client, so that memory stays flat."""
+    """Unpackbits and sum, client by client, so that memory stays flat."""
     payloads = (
         DRAWS.at("payloads")
         .generator()
@@ -60,7 +60,7 @@ def adding() -> Callable[[], object]:
 
 
 def adding_at_once() -> Callable[[], object]:
-    """Return unpackbits of the whole cohort and one sum over it: more memory, less of Python's
+    """Unpackbits of the whole cohort and one sum over it: more memory, less of Python's
     time.
     """
     payloads = (

@@ -31,7 +31,7 @@ class PlainBiLSTM(nn.Module):
         self.drop, self.last = nn.Dropout(settings["dropout"]), nn.Linear(2 * hidden, 1)
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        """Return one logit per row."""
+        """One logit per row."""
         lengths = (rows != 0).sum(1).clamp(min=1)
         packed = rnn.pack_padded_sequence(
             self.words(rows), lengths, batch_first=True, enforce_sorted=False
@@ -58,7 +58,7 @@ class MiniLM(nn.Module):
         )
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        """Return one logit per row."""
+        """One logit per row."""
         present = rows != 0
         present[:, 0] = True
         states = self.transformer(input_ids=rows, attention_mask=present.long()).last_hidden_state
@@ -98,7 +98,7 @@ class PersonalLoop:
             torch.save(self.renamed(own["private"]), folder / f"{client}.pt")
 
     def renamed(self, ours: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        """Return parameters under the names this network gives them."""
+        """Parameters under the names this network gives them."""
         named = {}
         for name, tensor in ours.items():
             for before, after in OURS[self.kind]:

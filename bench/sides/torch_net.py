@@ -17,7 +17,7 @@ from bench.shapes import BATCH, LR, ROWS, ROWS_PER_CLIENT, VERIFIED_ROUNDS, WIDT
 
 @cache
 def rows(kind: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return all clients' rows as one resident dense matrix, and their labels."""
+    """All clients' rows as one resident dense matrix, and their labels."""
     return _tensor(kind, "dense"), _tensor(kind, "labels")
 
 
@@ -26,7 +26,7 @@ def _tensor(kind: str, name: str) -> torch.Tensor:
 
 
 def client_rows(kind: str, client: int, round_no: int | None) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return one client's rows: as they lie (a view, nothing is copied), or in the order of a
+    """One client's rows: as they lie (a view, nothing is copied), or in the order of a
     verified round.
     """
     inputs, labels = rows(kind)
@@ -44,7 +44,7 @@ def _orders(kind: str) -> Any:
 
 
 def net() -> nn.Sequential:
-    """Return the MLP."""
+    """MLP."""
     layers: list[nn.Module] = []
     for fan_in, fan_out in pairwise(WIDTHS):
         layers += [nn.Linear(fan_in, fan_out), nn.ReLU()]
@@ -67,7 +67,7 @@ def load_initial(model: nn.Module, kind: str) -> None:
 
 
 def flat_of(model: nn.Module) -> Any:
-    """Return the model as one vector in the order of initial.npy."""
+    """Model as one vector in the order of initial.npy."""
     parameters = list(model.parameters())
     pairs = zip(parameters[::2], parameters[1::2], strict=True)
     parts = [
@@ -88,7 +88,7 @@ def train(model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, fused: b
 
 
 def held_out_loss(model: nn.Module, kind: str) -> float:
-    """Return the mean logistic loss on the held-out rows."""
+    """Mean logistic loss on the held-out rows."""
     with torch.no_grad():
         logits = model(_tensor(kind, "test_dense"))[:, 0]
         return float(

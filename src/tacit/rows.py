@@ -60,7 +60,7 @@ class Sparse:
         return Sparse(starts=starts, columns=self.columns[places], values=values, width=self.width)
 
     def followed_by(self, other: Self) -> Sparse:
-        """Concatenate with the rows of another value."""
+        """Append the rows of another value."""
         values = None
         if self.values is not None or other.values is not None:
             ones = (
@@ -95,7 +95,7 @@ class Dense:
         return Dense(matrix=self.matrix[order], width=self.width, tokens=self.tokens)
 
     def followed_by(self, other: Self) -> Dense:
-        """Concatenate with the rows of another value."""
+        """Append the rows of another value."""
         return Dense(
             matrix=np.concatenate([self.matrix, other.matrix]), width=self.width, tokens=self.tokens
         )
@@ -121,7 +121,7 @@ class Mixed:
         return Mixed(tokens=self.tokens.take(order), beside=self.beside.take(order))
 
     def followed_by(self, other: Self) -> Mixed:
-        """Concatenate with the rows of another value."""
+        """Append the rows of another value."""
         return Mixed(
             tokens=self.tokens.followed_by(other.tokens),
             beside=self.beside.followed_by(other.beside),
@@ -189,7 +189,7 @@ class Lexicon:
     words: tuple[str, ...]
     vectors: NDArray[np.float32] | None = None
     spread: float = 0.4
-    """About that of GloVe's coordinates."""
+    """About the standard deviation of GloVe's coordinates."""
     stems: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     min_count: int = 1
 

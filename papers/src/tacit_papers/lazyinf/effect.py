@@ -20,7 +20,7 @@ _ATTACKS: dict[str, Tree] = {
 _KINDS = ("random_labels", "flipped_labels")
 _LABELS = {"random_labels": 0.9, "flipped_labels": 1.0}
 _SHARE = 0.4
-"""Of corrupted clients, where the loss that a defence makes good is measured."""
+"""Share of corrupted clients at which the loss that a defence recovers is measured."""
 _FILTERS: dict[str, Tree] = {
     "filter, votes in the clear": votes(),
     "filter, votes at 0.5": votes(vote_epsilon=VOTE, memory=1.0),
