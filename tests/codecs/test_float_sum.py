@@ -4,7 +4,7 @@ import numpy as np
 
 from tacit.codecs.sums import FloatSum
 from tacit.randomness import Draws
-from tacit.simulation.shared_memory import Memory
+from tacit.simulation.workers.shared_memory import Memory
 
 ROWS = np.random.default_rng(0).normal(size=(5, 50_000)).astype(np.float32)
 WEIGHTS = (3, 1, 7, 2, 5)

@@ -13,7 +13,8 @@ import pytest
 from tacit import plan, simulation
 from tacit.errors import RunError
 from tacit.runs import run_folder
-from tacit.simulation import Silence, children
+from tacit.simulation import Silence
+from tacit.simulation.workers import children
 from tests.simulation.small import small_plan, write_csv
 
 linux_only = pytest.mark.skipif(
@@ -22,7 +23,7 @@ linux_only = pytest.mark.skipif(
 
 BUSY = """
 import os, time
-from tacit.simulation import children
+from tacit.simulation.workers import children
 
 def begin():
     os.write(1, f"{os.getpid()}\\n".encode())  # in one piece, beside the other worker's

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.simulation import children
-from tacit.simulation.shared_memory import Memory, Outbox, Outboxes, Sent
+from tacit.simulation.workers import children
+from tacit.simulation.workers.shared_memory import Memory, Outbox, Outboxes, Sent
 
 LARGE = 100_000
 

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from tacit import simulation
 from tacit.reproduction import OnRun
-from tacit.simulation import children
+from tacit.simulation.workers import children
 from tacit_papers import runs
 from tacit_papers.figure import compute_values
 from tacit_papers.former import Former, merge_outcome

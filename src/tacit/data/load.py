@@ -80,9 +80,13 @@ def load(
     if mark is not None:
         there, frame = set(frame.columns), mark(frame)
         wanted += [name for name in frame.columns if name not in there]
-    train, test, how, dropped = _divide_rows(
-        frame, columns, wanted, data, draws, split=split, in_one_place=site is None
-    )
+    dropped = list[str]()
+    if split is not None:
+        train, test, how = split(frame, columns, wanted)
+    else:
+        train, test, how, dropped = _divide_rows(
+            frame.select(wanted), columns, data, draws, in_one_place=site is None
+        )
     if data.validation > 0:
         train, test = _hold_out(
             train, data.validation, columns, data, draws.at("validation"), in_one_place=site is None
@@ -102,23 +106,13 @@ def load(
 
 
 def _divide_rows(
-    frame: pl.DataFrame,
-    columns: Columns,
-    wanted: list[str],
-    data: Data,
-    draws: Draws,
-    *,
-    split: Split | None,
-    in_one_place: bool,
+    rows: pl.DataFrame, columns: Columns, data: Data, draws: Draws, *, in_one_place: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame, str, list[str]]:
     """Divide rows into train and test rows; also return how, and notes on dropped rows."""
-    if split is not None:
-        return *split(frame, columns, wanted), []
-    selected = frame.select(wanted)
     if data.test_source:
-        return *_from_test_file(selected, data), []
+        return *_from_test_file(rows, data), []
     # Before the split, so that the number of train rows does not depend on the seed.
-    complete, dropped = drop_incomplete_rows(selected, columns, data.partition == "client")
+    complete, dropped = drop_incomplete_rows(rows, columns, data.partition == "client")
     return *_split(complete, columns, data, draws, in_one_place=in_one_place), dropped
 
 

@@ -21,7 +21,7 @@ from tacit.errors import TacitError
 from tacit.plan import Engine, Plan, pin_own_parts
 from tacit.runs import record, run_folder
 from tacit.runs.fingerprint import plan_fingerprint
-from tacit.simulation import children
+from tacit.simulation.workers import children
 
 _PROGRAM = "from tacit.runs.sweep_run import main; main()"
 _SECONDS_TO_END = 20.0

@@ -14,7 +14,7 @@ from tacit import plan as plans
 from tacit import simulation
 from tacit.errors import TacitError
 from tacit.runs.record import RUN, Entry, Round
-from tacit.simulation import children
+from tacit.simulation.workers import children
 
 
 class _Teller(simulation.Silence):

@@ -24,8 +24,8 @@ from tacit.protocol.messages import Frame
 from tacit.protocol.round import Exchange, Gathered, Names, Refusal, Request, Tick
 from tacit.protocol.site import Site
 from tacit.rows import Vector
-from tacit.simulation import children
-from tacit.simulation.shared_memory import Memory, Outbox, Outboxes, Packed, Sent
+from tacit.simulation.workers import children
+from tacit.simulation.workers.shared_memory import Memory, Outbox, Outboxes, Packed, Sent
 from tacit.training import Learner, Worker
 from tacit.training.compiled.blas import one_thread
 

@@ -20,8 +20,8 @@ from tacit.protocol.site import Site
 from tacit.randomness import Draws
 from tacit.rows import Rows, Vector
 from tacit.runs import record
-from tacit.simulation import children
 from tacit.simulation.prepared_rows import SimulatedData
+from tacit.simulation.workers import children
 from tacit.training import Figures, PersonalWorker, Tests
 
 _LATE = 10

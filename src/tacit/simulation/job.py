@@ -24,13 +24,13 @@ from tacit.runs.fingerprint import Fingerprints
 from tacit.runs.record import RUN
 from tacit.runs.recovery import recover, refusal_of_abandoned
 from tacit.runs.run_keys import delete_keys
-from tacit.simulation import children
 from tacit.simulation.arm import Setting, SimulatedArm
 from tacit.simulation.baselines.arms import arms_of
 from tacit.simulation.facts import prepared
 from tacit.simulation.fingerprint import fingerprints_of
 from tacit.simulation.numbers import Numbers
 from tacit.simulation.prepared_rows import SimulatedData, prepare
+from tacit.simulation.workers import children
 
 
 def start(

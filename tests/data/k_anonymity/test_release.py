@@ -47,7 +47,7 @@ def test_generalisation(tmp_path: Path) -> None:
         ({"nobody": "suppress"}, "the released columns are age"),
         ({"land": "ranges 5"}, "applies to numbers"),
         ({"land": "csv none.csv 1"}, "cannot be read"),
-        ({"age": "halve"}, "needs one of 'ranges WIDTH'"),
+        ({"age": "halve"}, "must be one of 'ranges WIDTH'"),
     ],
 )
 def test_generalisation_that_cannot_be(rules, said) -> None:

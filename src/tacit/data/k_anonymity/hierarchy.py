@@ -42,7 +42,7 @@ def generalise(frame: pl.DataFrame, rules: dict[str, str]) -> pl.DataFrame:
 def _parse_rule(column: str, rule: str) -> tuple[str, str]:
     wrong = rule_problem(rule)
     if wrong:
-        raise DataError(f"data.share.generalise.{column}: {wrong}; got {rule!r}")
+        raise DataError(f"data.share.generalise.{column} {wrong}, got {rule!r}")
     way, _, rest = rule.strip().partition(" ")
     return way, rest.strip()
 

@@ -1,0 +1,1 @@
+"""Worker processes, and the memory that they share with the simulator."""
