@@ -1,8 +1,9 @@
-"""The requests that a plan implies, in their order. A site answers these, each once, and no others.
+"""The requests that a plan implies, in order. A site responds to these, once each, and to no
+others.
 
-A round is the plan's exchanges, then one measure of the model they led to, in rounds that the plan
-measures. Rounds go up. Every request that carries the model of a round must carry the same one: the
-measured model is the one that the next round trains on.
+A round consists of the plan's exchanges, then one measure of the resulting model, in rounds that
+the plan measures. Round numbers increase. Every request that carries the model of a round must
+carry the same one: the measured model is the one that the next round trains on.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ MEASURE = "measure"
 
 
 class Place(NamedTuple):
-    """Where a request stands in a run: its round, and its number among the requests of the
+    """The position of a request in a run: its round, and its number among the requests of the
     round.
     """
 
@@ -32,10 +33,11 @@ class Place(NamedTuple):
 
 
 def is_measured(plan: Plan, round_no: int) -> bool:
-    """Whether sites are asked to measure the model after a round. Server and sites both ask here.
+    """Whether sites are asked to measure the model after a round. Server and sites both use this
+    function.
 
-    A model that only clients can read is measured once, at the end. A plan that holds out no rows
-    measures nothing else.
+    A model that only clients can decode is measured once, at the end. Otherwise a plan that holds
+    out no rows measures nothing.
     """
     if isinstance(plan.codec, HashComb):
         return round_no == plan.server.rounds
@@ -47,7 +49,7 @@ def is_measured(plan: Plan, round_no: int) -> bool:
 
 
 def count_measured_rounds(plan: Plan) -> int:
-    """How many rounds of a plan are measured, if none is left out."""
+    """Number of rounds of a plan that are measured, if none is left out."""
     if isinstance(plan.codec, HashComb):
         return 1
     return -(-plan.server.rounds // plan.server.evaluate_every) if _holds_out(plan) else 0
@@ -59,11 +61,11 @@ def _holds_out(plan: Plan) -> bool:
 
 @dataclass
 class Agenda:
-    """How far a run has come at a site, on the disk before anything is answered.
+    """The progress of a run at a site, stored on disk before any response.
 
-    `exchanges` are the names of a round's exchanges in order. `last` is the newest request that was
-    taken, by its place and hash; `models` holds hashes of the model that a round begins with, by
-    the round.
+    `exchanges` are the names of a round's exchanges in order. `last` is the newest accepted
+    request, by its place and hash; `models` holds hashes of the model that a round begins with, by
+    round.
     """
 
     plan: Plan
@@ -89,7 +91,7 @@ class Agenda:
             ) from None
 
     def place(self, subject: MessageSubject) -> Place:
-        """Return where a request stands; raise WireError if the plan does not imply it."""
+        """Find the position of a request; raise WireError if the plan does not imply it."""
         rounds, named = self.plan.server.rounds, subject.exchange
         if subject.kind == "rows":
             return Place(0, 0)
@@ -114,11 +116,11 @@ class Agenda:
         return Place(subject.round_no, len(self.exchanges))
 
     def take(self, subject: MessageSubject, request: bytes, model: str | None = None) -> None:
-        """Note a request on the disk; raise WireError if it comes too late, or carries another
-        model than its round has.
+        """Store that a request was accepted; raise WireError if it comes too late, or carries a
+        different model than its round has.
 
-        `request` is the hash of the whole request; the same one may be taken again. `model` is the
-        hash of the model in it.
+        `request` is the hash of the whole request; the same one may be accepted again. `model` is
+        the hash of the model in it.
         """
         place, (last, before) = self.place(subject), self.last
         if place < last:

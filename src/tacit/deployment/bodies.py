@@ -1,5 +1,5 @@
-"""What stands in letters, as strict types: an offer and what a site says to it, the terms of the
-run, questions and answers.
+"""The bodies of signed messages, as strict types: an offer and the response to it, the terms of the
+run, requests and responses.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Offer(_Strict, frozen=True, kw_only=True):
-    """A run is offered: its whole plan, whether noise would come from the plan's seed, as in a
-    simulation, and whether sites are asked to measure models on rows they hold out.
+    """The offer of a run: its plan, whether noise comes from the plan's seed as in a simulation,
+    and whether sites are asked to measure models on held-out rows.
     """
 
     plan: Annotated[str, msgspec.Meta(max_length=1 << 20)]
@@ -57,7 +57,7 @@ class Offer(_Strict, frozen=True, kw_only=True):
 
 
 class StatisticsBody(_Strict, frozen=True, kw_only=True):
-    """What features must know of a site's rows, in the clear."""
+    """Column statistics of a site's rows, in the clear."""
 
     classes: Values
     ranges: Annotated[dict[Word, tuple[float, float]], msgspec.Meta(max_length=MAX_VALUES)]
@@ -85,7 +85,7 @@ class StatisticsBody(_Strict, frozen=True, kw_only=True):
 
     @staticmethod
     def of(seen: ColumnStatistics) -> StatisticsBody:
-        """Return the same, ready to be sent."""
+        """Build the body from column statistics."""
         return StatisticsBody(
             classes=list(seen.classes),
             ranges=dict(seen.ranges),
@@ -96,7 +96,7 @@ class StatisticsBody(_Strict, frozen=True, kw_only=True):
         )
 
     def statistics(self) -> ColumnStatistics:
-        """Return the same as features take it."""
+        """Build the column statistics from the body."""
         categories = {name: tuple(known) for name, known in self.categories.items()}
         return ColumnStatistics(
             classes=tuple(self.classes),
@@ -109,9 +109,9 @@ class StatisticsBody(_Strict, frozen=True, kw_only=True):
 
 
 class OfferResponse(_Strict, frozen=True, kw_only=True):
-    """A site takes part: how many clients it has, how many rows these train on, about how many it
-    holds out, the most one of them counts, what features must know, its nonce in this run, its
-    public key as a helper, and how it answers measures.
+    """A site takes part: its number of clients, of training rows and (approximately) of held-out
+    rows, its largest weight, its column statistics, its nonce in this run, its public key as a
+    helper, and how it responds to measures.
     """
 
     clients: Clients
@@ -125,8 +125,8 @@ class OfferResponse(_Strict, frozen=True, kw_only=True):
 
 
 class Member(_Strict, frozen=True, kw_only=True):
-    """One site of a run, its nonce, which clients are its own (`clients` names from `first` on),
-    how many rows they have, and how it answers measures.
+    """One site of a run: its nonce, its clients (`clients` names from `first` on), their rows, and
+    how it responds to measures.
     """
 
     site: Word
@@ -140,10 +140,10 @@ class Member(_Strict, frozen=True, kw_only=True):
 
 class Terms(_Strict, frozen=True, kw_only=True):
     """What everybody knows before round one. `run` is the run's public name, `public` the key of
-    the randomness everyone may know; `helpers` are public keys, and `helps` says which site is
-    which helper, in order. Only a run with simulated noise has an `identity` here, that of the
-    simulation; in any other run it is the digest that each party computes (`run_digest`).
-    `record_key` is the public key that signs the server's record.
+    the public randomness; `helpers` are public keys, and `helps` names the site of each helper, in
+    order. Only a run with simulated noise has an `identity`, that of the simulation; in any other
+    run it is the digest that each party computes (`run_digest`). `record_key` is the public key
+    that signs the server's record.
     """
 
     run: Word
@@ -171,7 +171,7 @@ class Terms(_Strict, frozen=True, kw_only=True):
 
     @property
     def clients(self) -> int:
-        """Return how many clients there are."""
+        """Number of clients of all sites."""
         return sum(member.clients for member in self.members)
 
     def facts(self, digest: str) -> RunFacts:
@@ -187,14 +187,14 @@ class Terms(_Strict, frozen=True, kw_only=True):
         )
 
     def find_member(self, site: str) -> Member:
-        """Return a site's own line."""
+        """Find the entry of a site."""
         for member in self.members:
             if member.site == site:
                 return member
         raise WireError(f"terms refused: need a line for site {site!r}, got none")
 
     def find_site(self, client: int) -> str | None:
-        """Return where a client sits."""
+        """Find the site of a client."""
         found = (
             member.site
             for member in self.members
@@ -204,15 +204,15 @@ class Terms(_Strict, frozen=True, kw_only=True):
 
 
 class BeginRequest(_Strict, frozen=True, kw_only=True):
-    """A run is to begin: its terms as bytes, and, once all sites have them, what each site confirms
-    by its signature.
+    """A run begins: its terms as bytes, and, once all sites have them, the confirmation that each
+    site signed.
     """
 
     terms: bytes
     confirmations: dict[Word, Signature] = {}
 
     def read(self) -> Terms:
-        """Return the terms; raise WireError if they are none."""
+        """Decode the terms; raise WireError if they are malformed."""
         return unpack(self.terms, Terms)
 
 
@@ -231,7 +231,7 @@ class BeginResponse(_Strict, frozen=True, kw_only=True):
 
 
 class RecordHead(_Strict, frozen=True, kw_only=True):
-    """A run has ended: how long the server's record is, the checksum of its last line, and the
+    """The end of a run: the length of the server's record, the checksum of its last line, and the
     signature on it.
     """
 
@@ -241,7 +241,7 @@ class RecordHead(_Strict, frozen=True, kw_only=True):
 
     @staticmethod
     def of(signed: SignedHead) -> RecordHead:
-        """Return the same, ready to be sent."""
+        """Build the body from a signed head."""
         return RecordHead(
             length=signed.length,
             head=bytes.fromhex(signed.head),
@@ -249,13 +249,13 @@ class RecordHead(_Strict, frozen=True, kw_only=True):
         )
 
     def signed(self) -> SignedHead:
-        """Return the same as records have it."""
+        """Build the signed head from the body."""
         return SignedHead(length=self.length, head=self.head.hex(), signature=self.signature.hex())
 
 
 class SiteRequest(_Strict, frozen=True, kw_only=True):
-    """One exchange's request to the clients of a site; `everyone` is how many clients are asked at
-    all sites.
+    """One exchange's request to the clients of a site; `everyone` is the number of clients that are
+    asked at all sites.
     """
 
     to: bytes
@@ -265,7 +265,7 @@ class SiteRequest(_Strict, frozen=True, kw_only=True):
 
     @staticmethod
     def of(request: Request, to: Names, everyone: int) -> SiteRequest:
-        """Return what a site is asked."""
+        """Build the request to some clients of a site."""
         head, payload = request.frame
         return SiteRequest(
             to=to.astype("<i8").tobytes(),
@@ -275,7 +275,7 @@ class SiteRequest(_Strict, frozen=True, kw_only=True):
         )
 
     def request(self, exchange: str, round_no: int) -> Request:
-        """Return the request as an exchange takes it."""
+        """Build the request as an exchange takes it."""
         if len(self.to) % 8:
             raise WireError("question refused: needs names of 8 bytes each, got others")
         return Request(
@@ -286,13 +286,13 @@ class SiteRequest(_Strict, frozen=True, kw_only=True):
         )
 
     def frame(self) -> Frame:
-        """Return the message that is asked."""
+        """The message in the request."""
         return self.head, memoryview(bytearray(self.payload))
 
 
 class SiteResponse(_Strict, frozen=True, kw_only=True):
-    """What a site's clients answer: messages one by one, or one for all; and who does not, by a
-    word for the reason.
+    """The responses of a site's clients: one message each, or one for all; and the clients that
+    refuse, with a word for the reason.
     """
 
     frames: list[tuple[bytes, bytes]]
@@ -300,9 +300,9 @@ class SiteResponse(_Strict, frozen=True, kw_only=True):
 
 
 class Counts(_Strict, frozen=True, kw_only=True):
-    """How many held-out rows a site counted, and how many of them the model predicts correctly;
-    `noise` is the standard deviation of the noise in each count, and `claim` what they cost a
-    client, as JSON; empty where counts are exact.
+    """The number of held-out rows a site counted, and how many of them the model predicts
+    correctly; `noise` is the standard deviation of the noise in each count, and `claim` its privacy
+    claim as JSON, empty where counts are exact.
     """
 
     rows: Signed
@@ -312,9 +312,9 @@ class Counts(_Strict, frozen=True, kw_only=True):
 
 
 class MeasureResponse(_Strict, frozen=True, kw_only=True):
-    """What a site says of a model: a digest of the model as clients there read it
-    (`Site.digest_of_model`), and counts on rows it holds out. Without counts `withheld` names the
-    line of the policy by which none are sent. A loss is never sent: it tells of single rows.
+    """A site's evaluation of a model: a digest of the model as its clients decode it
+    (`Site.compute_model_digest`), and counts on held-out rows. Without counts `withheld` names the
+    policy key. A loss is never sent: it reveals single rows.
     """
 
     model: bytes
@@ -323,12 +323,12 @@ class MeasureResponse(_Strict, frozen=True, kw_only=True):
 
 
 def pack(body: msgspec.Struct) -> bytes:
-    """Return a body as bytes."""
+    """Encode a body."""
     return msgspec.msgpack.encode(body)
 
 
 def unpack(data: memoryview | bytes, kind: type[Body]) -> Body:
-    """Return a body of the expected kind; raise WireError on anything else."""
+    """Decode a body of the expected type; raise WireError on anything else."""
     try:
         return msgspec.msgpack.decode(data, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -336,7 +336,7 @@ def unpack(data: memoryview | bytes, kind: type[Body]) -> Body:
 
 
 def read_names(data: bytes) -> Any:
-    """Return names that were sent as bytes."""
+    """Decode names of clients."""
     if len(data) % 8:
         raise WireError("names refused: need 8 bytes each, got others")
     return np.frombuffer(data, "<i8").astype(np.int64)

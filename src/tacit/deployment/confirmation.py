@@ -1,10 +1,10 @@
-"""The digest of a run, and what its sites confirm to each other by signature: that they were all
-sent the same plan and terms.
+"""The digest of a run, and the signatures by which its sites confirm to each other that they
+received the same plan and terms.
 
-The server carries every message, so nothing in it can be taken for what others were sent. Each site
+The server carries every message, so a site cannot rely on it for what others received. Each site
 computes one digest from the plan and the terms it holds, and signs it with the key that its peers
-learned out of band. The server passes the signatures on. Seals, tokens, noise addresses and
-helpers' parts are bound to the digest too.
+learned out of band. The server forwards the signatures. Seals, tokens, noise addresses and helpers'
+parts are bound to the digest too.
 """
 
 from __future__ import annotations
@@ -21,27 +21,25 @@ from tacit.errors import WireError
 
 
 def run_digest(run: str, offer: Offer, terms: bytes) -> str:
-    """SHA-256 of a run's name, its offer (the plan's text, and where noise comes from) and its
-    terms, byte for byte, as hex.
+    """SHA-256, as hex, of a run's name, its offer (the plan's text, and where noise comes from) and
+    its terms, byte for byte.
 
-    The terms hold a nonce of every site, so two runs never have the same digest, whatever names the
-    server gives them.
+    The terms contain a nonce of every site, so two runs never have the same digest, whatever names
+    the server gives them.
     """
     content = msgspec.msgpack.encode(("tacit run", run, offer.plan, offer.simulated_noise, terms))
     return hashlib.sha256(content).hexdigest()
 
 
 def sign_digest(key: Ed25519PrivateKey, site: str, digest: str) -> bytes:
-    """Return a site's signature on the digest of the run it takes part in."""
+    """Sign the digest of a run that a site takes part in."""
     return key.sign(_signed(site, digest))
 
 
 def check_confirmations(
     terms: Terms, digest: str, confirmations: Mapping[str, bytes], peers: Mapping[str, bytes]
 ) -> None:
-    """Raise WireError unless every member that is a known peer confirms the digest by its
-    signature.
-    """
+    """Raise WireError unless every member that is a known peer has signed the digest."""
     for site in (member.site for member in terms.members if member.site in peers):
         if site not in confirmations:
             raise WireError(

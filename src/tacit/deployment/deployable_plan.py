@@ -1,4 +1,4 @@
-"""A plan as it is offered to sites: what only a simulation can do is left out or refused, and
+"""A plan as sites receive it: settings that only a simulation can use are removed or refused, and
 columns are written out.
 """
 
@@ -12,12 +12,10 @@ from tacit.plan import GIVEN, Audit, Engine, HashComb, Plan
 
 
 def prepare_for_sites(plan: Plan, simulated_noise: bool = False) -> Plan:
-    """Return the plan that sites are offered. Each site reads rows of its own, so `data.source`
-    names none.
+    """The plan that is offered to sites. Each site reads its own rows, so `data.source` names none.
 
-    With `simulated_noise` all sites have the plan's seed in common, and with it every secret.
-
-    Raises PlanError that names everything a network of sites cannot do.
+    With `simulated_noise` all sites share the plan's seed, and with it every secret. Raises
+    PlanError naming everything that sites cannot do.
     """
     plan = remove_simulation_settings(plan)
     refuse_undeployable(plan, simulated_noise)
@@ -25,8 +23,8 @@ def prepare_for_sites(plan: Plan, simulated_noise: bool = False) -> Plan:
 
 
 def refuse_undeployable(plan: Plan, simulated_noise: bool) -> None:
-    """Raise PlanError that names everything in a plan which a network of sites cannot do. Sites
-    believe no server, and look too.
+    """Raise PlanError naming everything in a plan that sites cannot do. Sites do not trust the
+    server, so they check too.
     """
     found = _problems(plan)
     if isinstance(plan.codec, HashComb) and plan.codec.agreed is None and not simulated_noise:
@@ -50,11 +48,10 @@ def refuse_undeployable(plan: Plan, simulated_noise: bool) -> None:
 
 
 def remove_simulation_settings(plan: Plan) -> Plan:
-    """Return the plan without what has no meaning at a site: where a simulation finds rows, how it
-    divides them, its baselines.
+    """Remove what has no meaning at a site: the source of a simulation's rows, how it divides them,
+    its baselines.
 
-    A plan's hash in an owner's policy is that of this plan, whichever of its forms the owner was
-    shown.
+    The hash of a plan in an owner's policy is the hash of this form of the plan.
     """
     settings = replace(
         plan.data,
@@ -69,7 +66,7 @@ def remove_simulation_settings(plan: Plan) -> Plan:
 
 
 def _problems(plan: Plan) -> list[str]:
-    """Return a sentence for each setting that has a meaning in a simulation only."""
+    """A sentence for each setting that only a simulation can use."""
     share, obstacles = plan.data.share, dict[str, bool]()
     obstacles["corrupt: makes clients misbehave in a simulation; remove the table"] = (
         plan.corrupt is not None

@@ -1,5 +1,5 @@
-"""What a plan asks of a data owner: its own facts, its hash, and what its codec and its votes would
-cost a client.
+"""What a plan requires from a data owner: its facts, its hash, and the privacy loss of its codec
+and votes.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ def compute_requirements(
     policy: Policy | None = None,
     allow_code: bool = False,
 ) -> Requirements:
-    """What a plan asks of a data owner, with lower bounds on the work it makes; no data is read.
+    """What a plan requires from a data owner, with lower bounds on the work it causes; no data is
+    read.
 
-    With the owner's `policy`, measures on held-out rows are counted too, at the price the policy
+    With the owner's `policy`, measures on held-out rows are counted too, at the epsilon the policy
     sets; a simulation has none. A codec of the plan's own is imported only with `allow_code`;
-    without it, what a client is charged is not known.
+    without it the privacy loss is unknown.
     """
     roles = columns or data.resolve_columns(plan.data)
     if isinstance(plan.codec.name, Reference) and not allow_code:
@@ -49,8 +50,8 @@ def compute_requirements(
 
 
 def count_local_steps(plan: Plan, rows: int) -> int:
-    """Optimiser steps that a client with `rows` rows takes in one round, on the model and on the
-    last layer it is judged by.
+    """Optimiser steps of a client with `rows` rows in one round, on the model and on the head it is
+    judged by.
     """
     return training.local_steps(plan.local, rows) + (plan.filter.epochs if plan.filter else 0)
 
@@ -62,11 +63,11 @@ def _facts(
     roles: Columns,
     policy: Policy | None,
 ) -> Requirements:
-    """What a plan asks, except for the work it makes.
+    """What a plan requires, except for the work it causes.
 
-    Without `parameters`, the number of a model's parameters, an epsilon that grows with it is not
-    known, and neither is the size of a message. `roles` are those of the columns at the site, or
-    those that plan and named set say.
+    Without `parameters`, an epsilon that grows with the number of parameters is unknown, and so is
+    the size of a message. `roles` are those of the columns at the site, or those that the plan or
+    the named data set states.
     """
     digest = _digest(plan)
     if plan.regime != "federated":
@@ -99,6 +100,6 @@ def _digest(plan: Plan) -> str:
 
 
 def _grown(few: Requirements, many: Requirements) -> bool:
-    """Return whether twice the parameters cost noticeably more."""
+    """Whether twice the parameters have a noticeably larger epsilon."""
     before, after = few.epsilon_per_update, many.epsilon_per_update
     return before is not None and after is not None and after > 1.01 * before

@@ -1,5 +1,5 @@
-"""The carrier between real sites: questions go out by letter, clients' answers come back and are
-added in the order of names.
+"""The carrier between real sites: requests go out as signed messages, clients' responses come back
+and are added in the order of names.
 """
 
 from __future__ import annotations
@@ -35,13 +35,11 @@ class SitesCarrier:
         self._with_rows[with_rows] = True
 
     def willing(self, cohort: Names) -> Names:
-        """Return those who have rows to train on."""
+        """The clients of the cohort that have rows to train on."""
         return cohort[self._with_rows[cohort]]
 
     def carry(self, exchange: Exchange, request: Request, tick: Tick) -> Gathered:
-        """Return the sum of what the asked clients answered; raise RunError if too few
-        sites did.
-        """
+        """The sum of the clients' responses; raise RunError if too few sites responded."""
         if exchange.asks_helpers:
             return self._helped(exchange, request)
         questions = self._questions(request)
@@ -61,14 +59,14 @@ class SitesCarrier:
         )
 
     def read(self, request: Request) -> None:
-        """Return nothing: what only clients can read is not the server's to know."""
+        """None: the server must not know what only clients can decode."""
         return None
 
     def measured(
         self, request: Request, round_no: int
     ) -> tuple[dict[str, MeasureResponse], dict[str, str]]:
-        """Return how the model after a round does on what each site holds out, and which sites send
-        no counts, and why.
+        """The evaluation of the model after a round at each site, and which sites send no counts,
+        and why.
 
         `request` carries the model as the next round would.
         """
@@ -85,8 +83,8 @@ class SitesCarrier:
         return found, {**replies.missing, **withheld}
 
     def _questions(self, request: Request) -> dict[str, SiteRequest]:
-        """Return what each site is asked; where clients read the model themselves, every site hears
-        of every round.
+        """The request to each site; where clients decode the model, every site receives every
+        round.
         """
         everyone, found = len(request.to), {}
         for member in self.terms.members:
@@ -142,8 +140,8 @@ class SitesCarrier:
         frames: dict[int, Frame],
         sums: list[tuple[str, Frame]],
     ) -> list[Refusal]:
-        """Sort a site's messages by their senders, which must be its own clients; return what is
-        refused.
+        """Sort a site's messages by sender, which must be one of its own clients; return the
+        refusals.
         """
         member, refused = self.terms.find_member(site), list[Refusal]()
         try:
@@ -194,9 +192,7 @@ class SitesCarrier:
         return refused
 
     def _with_sum(self, found: Gathered, intake: Intake, site: str, frame: Frame) -> Gathered:
-        """Return what was gathered with a site's own sum added, if all its clients sit there and
-        none has answered yet.
-        """
+        """Add a site's own sum, if all its clients belong to the site and none has responded yet."""
         member, total, size = self.terms.find_member(site), found.total, messages.size(frame)
         try:
             count = receive_site_sum(
@@ -212,7 +208,7 @@ class SitesCarrier:
         return replace(found, clients=found.clients + count, bytes_up=found.bytes_up + size)
 
     def _helped(self, exchange: Exchange, request: Request) -> Gathered:
-        """Return the parts of the helpers, which are sites of the run."""
+        """Collect the parts of the helpers, which are sites of the run."""
         numbers = {self.terms.helps[number - 1]: number for number in request.to.tolist()}
         body = bodies.pack(SiteRequest.of(request, np.empty(0, np.int64), 0))
         replies = self.messenger.request(

@@ -1,5 +1,5 @@
-"""Whether sites say the same kind of thing about their rows: one picture size, and the same
-columns. Who differs is named.
+"""Checks that sites report comparable rows: one picture size, and the same columns. The error names
+the sites that differ.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tacit.errors import RunError
 
 
 class _Aspect(NamedTuple):
-    """Something that must be equal at all sites: how it is read, and what to do where it is not."""
+    """Something that must be equal at all sites: how it is described, and what to do if it differs."""
 
     describe: Callable[[StatisticsBody], str]
     remedy: str
@@ -29,7 +29,7 @@ _ASPECTS = (
 
 
 def check_sites_agree(plan: str, seen: Mapping[str, StatisticsBody]) -> None:
-    """Raise RunError with the sites that differ from most others, and in what."""
+    """Raise RunError naming the sites that differ from most others, and in what."""
     for aspect in _ASPECTS:
         said = {site: aspect.describe(one) for site, one in seen.items()}
         counts = Counter(said.values())

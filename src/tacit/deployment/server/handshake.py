@@ -1,4 +1,6 @@
-"""Before round one: a run is offered to every site, and those that take part agree on its terms."""
+"""Before round one: the server offers a run to every site, and those that take part agree on its
+terms.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,9 @@ from tacit.randomness import Draws
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """What is fixed when a run is started: the name it has in ledgers, a test file of the server,
-    helpers of a secure sum by name (else the first sites), and for comparisons with a simulation
-    that noise comes from the plan's seed, under its identity.
+    """Settings fixed at the start of a run: its name in ledgers, a test file of the server, helpers
+    of secure aggregation by name (by default the first sites), and, to compare with a simulation,
+    that noise comes from the plan's seed under the simulation's identity.
     """
 
     run: str
@@ -42,17 +44,15 @@ class Deployment:
     identity: str | None = None
 
     def measures(self, plan: Plan) -> bool:
-        """Whether sites are asked to measure: where the server has no rows to do so, or cannot read
-        the model.
+        """Whether sites are asked to measure: if the server has no test rows, or cannot decode the
+        model.
         """
         return self.test is None or plan.personal or isinstance(plan.codec, HashComb)
 
 
 @dataclass(frozen=True)
 class Handshake:
-    """A run that is offered: its plan, also as the text that is sent, and the server's own
-    randomness.
-    """
+    """A run that is offered: its plan, the text that is sent, and the server's own randomness."""
 
     messenger: Messenger
     plan: Plan
@@ -62,8 +62,8 @@ class Handshake:
     record_key: bytes = b""
 
     def agree_on_terms(self, name: str) -> tuple[bytes, dict[str, str]]:
-        """Return the terms that all who take part have agreed on, with their confirmations, as the
-        bytes of a `Begin`; and what the other sites said. `name` is the run's.
+        """Offer the run; return the agreed terms with all confirmations, as the bytes of a
+        `BeginRequest`, and why other sites do not take part. `name` is the run's name.
         """
         offer = bodies.pack(self.offer)
         replies = self.messenger.request(
@@ -87,7 +87,7 @@ class Handshake:
 
     @property
     def offer(self) -> Offer:
-        """What sites are offered."""
+        """The offer that sites receive."""
         chosen = self.deployment
         return Offer(
             plan=self.text,
@@ -130,8 +130,8 @@ class Handshake:
         )
 
     def _largest_weight(self, opened: dict[str, OfferResponse]) -> int:
-        """Return the most a client may count: by the plan, whatever a site says; where rows count,
-        as many as one of them says.
+        """The largest weight a client may have: set by the plan, whatever a site says; where rows
+        count, the largest that a site reports.
         """
         return int(
             training.compute_weights(
@@ -140,8 +140,8 @@ class Handshake:
         )
 
     def _check_helper_key(self, site: str, key: bytes) -> None:
-        """Raise RunError with the site's name: later every other site would refuse the terms, and
-        seem to be at fault.
+        """Raise RunError naming the site: otherwise every other site would refuse the terms later
+        and seem to be at fault.
         """
         try:
             secure_aggregation.build_sealer(key)
@@ -175,7 +175,7 @@ class Handshake:
 
 
 def _remedy(opened: dict[str, OfferResponse]) -> str:
-    """Return what to do about a site that cannot begin, by what the sites told."""
+    """What to do about a site that cannot begin, given the sites' responses."""
     columns = find_conflicts([one.seen.statistics().formats for one in opened.values()])
     if not columns:
         return "start the plan anew"
@@ -187,8 +187,8 @@ def _remedy(opened: dict[str, OfferResponse]) -> str:
 
 
 def begin_at_sites(messenger: Messenger, begin: BeginRequest) -> Names:
-    """Return which clients have rows to train on, as their sites say once they are ready and have
-    each other's confirmations.
+    """Begin the run at all sites, with each other's confirmations; return the clients that have
+    rows to train on.
     """
     terms, body = begin.read(), bodies.pack(begin)
     replies = messenger.request(
@@ -207,9 +207,7 @@ def begin_at_sites(messenger: Messenger, begin: BeginRequest) -> Names:
 def check_quorum(
     messenger: Messenger, what: str, got: Mapping[str, object], replies: Replies
 ) -> None:
-    """Raise RunError, with what every other site said, if fewer sites than the run needs did
-    something.
-    """
+    """Raise RunError, with the reasons of the other sites, if too few sites responded."""
     least = max(1, messenger.settings.min_sites)
     if len(got) < least:
         told = (

@@ -1,6 +1,4 @@
-"""A whole run between sites: offered, begun, round after round from the last checkpoint on, and
-ended.
-"""
+"""A whole run between sites: offered, begun, continued from the last checkpoint, and ended."""
 
 from __future__ import annotations
 
@@ -77,7 +75,7 @@ def deploy(
 
 
 def prepare(plan: Plan, root: Path, **settings: object) -> Path:
-    """Return a new folder for a run between sites; `resume` begins it."""
+    """Create the folder of a run between sites; `resume` begins it."""
     plans.check(plan)
     plan = plans.pin_own_parts(prepare_for_sites(plan, bool(settings.get("simulated_noise"))))
     codecs.check_own(plan.codec)
@@ -91,8 +89,8 @@ def prepare(plan: Plan, root: Path, **settings: object) -> Path:
 
 
 def has_begun(place: Path) -> bool:
-    """Return whether something of a run is kept that would be lost with its folder: a model, or an
-    account of what sites told.
+    """Whether removing a run's folder would lose something: a model, or a record of what sites
+    disclosed.
     """
     try:
         return (place / checkpoint.NAME).exists() or bool(
@@ -103,20 +101,18 @@ def has_begun(place: Path) -> bool:
 
 
 def forget_unbegun(place: Path) -> None:
-    """Remove the folder of a run in which nothing was trained: it would only be in the way."""
+    """Remove the folder of a run in which nothing was trained."""
     if not has_begun(place):
         run_folder.remove(place)
 
 
 def is_deployed(place: Path) -> bool:
-    """Return whether a run's folder is that of a run between sites."""
+    """Whether a folder is that of a run between sites."""
     return (place / DEPLOYMENT).exists()
 
 
 def resume(place: Path, sites: Sites, observer: Observer | None = None) -> Path:
-    """Take a run up where its last checkpoint left it and run it to its end; a finished run is left
-    as it is.
-    """
+    """Continue a run from its last checkpoint to its end; a finished run is left as it is."""
     run_folder.refuse_links(place)
     if not is_deployed(place):
         raise RunError(
@@ -158,7 +154,7 @@ class DeployedJob:
         )
 
     def run(self) -> Path:
-        """Run what is left."""
+        """Run what remains."""
         found = recover(self.place, self.plan, [RUN])
         if found.is_abandoned or found.is_finished:
             delete_keys(self.place)  # a kill may have come between
@@ -215,8 +211,8 @@ class DeployedJob:
         self._end(terms)
 
     def _end(self, terms: Terms) -> None:
-        """Tell sites that the run has ended, with the head of its record. Who is away does not hear
-        of it, and keeps its key until its owner ends the run there (`tacit site forget`).
+        """Inform the sites that the run has ended, with the head of its record. A site that is
+        offline keeps its key until its owner ends the run there (`tacit site forget`).
         """
         self.messenger.settings = replace(
             self.messenger.settings, deadline=min(_SECONDS_TO_END, self.messenger.settings.deadline)
@@ -236,8 +232,8 @@ class DeployedJob:
         )
 
     def _disclosed(self, terms: Terms) -> tuple[pl.DataFrame, int]:
-        """Return the rows that sites decided to hand over, and what all clients count for with
-        those they keep.
+        """The rows that sites disclose, and the total weight of all clients with the rows they
+        keep.
         """
         replies = self.messenger.request(
             "rows", 0, DiscloseRows.name, {member.site: b"" for member in terms.members}
@@ -262,9 +258,7 @@ class DeployedJob:
         return rows, found.weight * (self.plan.data.share.rows_per_client or 1)
 
     def _open(self, desk: Desk, side: ServerSide, told: dict[str, str]) -> None:
-        """Write down what the run starts from, who takes part, and what was told before
-        round one.
-        """
+        """Record what the run starts from, who takes part, and what was disclosed before round one."""
         terms = side.terms
         tested = (
             len(side.test)

@@ -1,5 +1,5 @@
-"""Letters to several sites and their replies: asked again while a site is silent, until a deadline,
-and every reply is checked.
+"""Requests to several sites and their replies: a request is repeated while a site is silent, until
+a deadline, and every reply is checked.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from tacit.protocol.messages.signed_message import (
 
 
 class SiteTransport(Protocol):
-    """Brings letters to sites and replies back; knows nothing of what is in them."""
+    """Delivers messages to sites and returns replies; knows nothing about their content."""
 
     def online(self) -> dict[str, bool]:
-        """Return every site that may take part, by name, and whether it can be reached now."""
+        """Every site that may take part, by name, and whether it can be reached now."""
 
     def send(self, site: str, message: bytes) -> str:
-        """Send a letter and return a mark by which its reply can be told."""
+        """Send a message; return an id by which its reply is recognised."""
 
     def collect(self) -> list[tuple[str, bytes | None]]:
-        """Return the replies that have arrived, by their letters' marks; None where a letter could
+        """The replies that have arrived, by the ids of their messages; None where a message could
         not be delivered.
         """
 
     def close(self, done: bool) -> None:
-        """Let go of the line; `done` says whether the run has ended."""
+        """Close the connection; `done` says whether the run has ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestSettings:
-    """How patient a run is: sites it needs, seconds it waits for an exchange, and after how many it
-    asks a silent site again.
+    """How many sites a run needs, how many seconds it waits for an exchange, after how many it
+    repeats a request to a silent site, and how often it polls.
     """
 
     min_sites: int = 1
@@ -59,17 +59,13 @@ class RequestSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Replies:
-    """What came back: replies by site, and of other sites why there is none, in words for the
-    record.
-    """
+    """Replies by site, and for other sites why there is none, in words for the record."""
 
     messages: dict[str, SignedMessage] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
 
     def bodies(self, kind: type[Body]) -> dict[str, Body]:
-        """Return what stands in the replies, in the order of sites; a site whose reply holds
-        something else has not replied.
-        """
+        """Decode the replies, ordered by site; a reply with another body counts as missing."""
         found = {}
         for site, message in sorted(self.messages.items()):
             try:
@@ -80,8 +76,8 @@ class Replies:
 
 
 class Messenger:
-    """The letters of one run. `keys` are the public keys of the sites; a reply signed with another
-    is not read. `receipts` say how far the ledgers of sites have come.
+    """The messages of one run. `keys` are the public keys of the sites; a reply signed with another
+    key is not read. `receipts` say how far the ledgers of sites have come.
     """
 
     def __init__(
@@ -112,11 +108,12 @@ class Messenger:
         sent: Mapping[str, bytes],
         tick: Callable[[str], None] = lambda site: None,
     ) -> Replies:
-        """Send each site its letter and return the replies; `tick` hears of every site that has
-        replied.
+        """Send each site its request and return the replies; `tick` is called with every site that
+        has replied.
 
-        Guarantees: what is returned is signed by its site and is about this very letter. A reply
-        that is not is refused, named and counted, and the site may still answer until the deadline.
+        Guarantees: every returned reply is signed by its site and belongs to this request. Any
+        other reply is refused, recorded and counted, and the site may still respond until the
+        deadline.
         """
         subjects = {site: self._subject(kind, site, round_no, exchange) for site in sent}
         messages = {site: write(subject, sent[site]) for site, subject in subjects.items()}
@@ -149,9 +146,7 @@ class Messenger:
         return found
 
     def _to_send(self, waiting: set[str], last_sent: dict[str, float]) -> list[str]:
-        """Return who must be sent a letter now: who has not been, and who has been silent
-        for long.
-        """
+        """The sites to send to now: those not contacted yet, and those silent for too long."""
         now = time.monotonic()
         due = [
             site
@@ -178,7 +173,7 @@ class Messenger:
         )
 
     def _checked(self, site: str, asked: MessageSubject, data: bytes) -> SignedMessage | None:
-        """Return a reply that is what it must be; None, with a note, for any other."""
+        """A valid reply; None, with a note, for any other."""
         try:
             reply = read(data)
             wanted = {
@@ -207,9 +202,7 @@ class Messenger:
 
 
 def clean_rule_names(text: str) -> str:
-    """Return the lines of a policy that a site names, for the record; a site that writes anything
-    else there is not quoted.
-    """
+    """The policy keys that a site names, for the record; anything else is not quoted."""
     return text if re.fullmatch(r"[A-Za-z0-9_.,/ -]*", text) else "it names no line of a policy"
 
 

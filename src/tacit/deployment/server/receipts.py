@@ -1,4 +1,4 @@
-"""How far the ledger of each site had come when it last replied, kept by the server in the folder
+"""How far the ledger of each site had come when it last replied, stored by the server in the folder
 of the run.
 """
 
@@ -18,9 +18,7 @@ NONE: Receipt = (0, bytes(32))
 
 
 class Receipts:
-    """The last receipt of each site. They are sent back with every question, for the site to look
-    at its own ledger.
-    """
+    """The last receipt of each site. Each request repeats it, for the site to check its own ledger."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / FILE
@@ -40,12 +38,12 @@ class Receipts:
                 ) from None
 
     def of(self, site: str) -> Receipt:
-        """Return a site's last receipt."""
+        """A site's last receipt."""
         return self._known.get(site, NONE)
 
     def take(self, site: str, reply: MessageSubject) -> None:
-        """Remember the receipt in a reply; raise WireError if it shows an older ledger than the
-        last one did.
+        """Store the receipt in a reply; raise WireError if it shows an older ledger than the last
+        one did.
         """
         entries, head = self.of(site)
         if not reply.entries:
@@ -59,7 +57,7 @@ class Receipts:
         self._known[site] = reply.entries, reply.head
 
     def keep(self) -> None:
-        """Write them down, if there are new ones."""
+        """Write the receipts to disk, if there are new ones."""
         if self._changed:
             replace_file(
                 self._file,

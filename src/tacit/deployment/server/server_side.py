@@ -1,5 +1,5 @@
-"""The server's half of a run between sites: a model over no rows, the exchanges, and how models are
-measured.
+"""The server's side of a run between sites: a model built without rows, the exchanges, and the
+evaluation of models.
 """
 
 from __future__ import annotations
@@ -44,9 +44,8 @@ from tacit.runs.record import RUN
 
 @dataclass(frozen=True, kw_only=True)
 class ServerInputs:
-    """What the server has of its own: a folder for the parts of the model it builds, randomness,
-    rows to measure on (a file), and rows that sites disclosed, with what all clients count for
-    beside them.
+    """What the server has of its own: a folder for the parts of the model it builds, randomness, a
+    file of test rows, and rows that sites disclosed, with the total weight of all clients.
     """
 
     folder: Path
@@ -132,7 +131,7 @@ class ServerSide:
         )
 
     def _test_rows(self) -> Rows | None:
-        """Return the server's own rows to measure on, as numbers."""
+        """The server's own test rows, encoded."""
         if self.given.test is None or self.learner.personal:
             return None
         settings = replace(
@@ -149,7 +148,7 @@ class ServerSide:
         return self._encode(keep_classes(table.train, label, self.fitted.classes))
 
     def _member(self) -> Member:
-        """The server with the rows it was sent, as one more member of the average."""
+        """The server with the disclosed rows, as one more member of the average."""
         rows = self.given.disclosed
         if rows is None or not rows.height:
             return nobody
@@ -160,8 +159,8 @@ class ServerSide:
 
 
 class SiteEvaluator:
-    """Measures models on the server's own rows if it has any, and else on what the sites
-    hold out.
+    """Evaluates models on the server's own test rows if it has any, else on what the sites hold
+    out.
     """
 
     def __init__(self, side: ServerSide) -> None:
@@ -169,7 +168,7 @@ class SiteEvaluator:
         self._told: set[tuple[str, str]] = set()
 
     def after_round(self, model: Vector, state: State, history: History) -> Evaluation:
-        """Return the figures of a round's model, if this round is measured."""
+        """Evaluate a round's model, if this round is measured."""
         if self.side.test is not None:
             if not self.side.plan.server.is_evaluated(state.round_no):
                 return Evaluation()
@@ -185,8 +184,8 @@ class SiteEvaluator:
         )[0]
 
     def evaluation(self, request: Request, round_no: int) -> tuple[Evaluation, set[bytes]]:
-        """Return figures of the model after a round by what sites count, what that costs their
-        clients, and hashes of the model.
+        """Evaluate the model after a round by the sites' counts, with the claims of these counts
+        and the digests of the model.
 
         A site that sends no counts is named in the record, once for each reason.
         """
@@ -210,15 +209,14 @@ class SiteEvaluator:
         return evaluation, {one.model for one in found.values()}
 
     def at_the_end(self, model: Vector, rounds: int, history: History) -> Evaluation:
-        """Return nothing more: the last round was measured."""
+        """Nothing more: the last round was measured."""
         return Evaluation()
 
 
 def compute_accuracy(found: list[Counts]) -> dict[str, float]:
-    """Return the accuracy over all rows that sites counted; nothing if they counted none, or noise
-    leaves none.
+    """Accuracy over all rows that sites counted; empty if they counted none, or noise leaves none.
 
-    `accuracy_noise` is the standard deviation that noise in the counts gives the accuracy.
+    `accuracy_noise` is the standard deviation of the accuracy caused by noise in the counts.
     """
     rows, right = sum(one.rows for one in found), sum(one.right for one in found)
     if rows <= 0:
@@ -229,7 +227,7 @@ def compute_accuracy(found: list[Counts]) -> dict[str, float]:
 
 
 def find_weakest_claim(claims: list[Claim]) -> tuple[Claim, ...]:
-    """The claim with the least noise: a client belongs to one site, and none is charged for more
+    """The claim with the least noise: a client belongs to one site, so none is charged for more
     than this.
     """
     return (min(claims, key=_multiplier),) if claims else ()
@@ -243,9 +241,7 @@ def _multiplier(claim: Claim) -> float:
 def _read_claims(
     found: dict[str, MeasureResponse], terms: Terms
 ) -> tuple[list[Claim], dict[str, str]]:
-    """Return what sites say their noisy counts cost, and which of them say something that cannot
-    be.
-    """
+    """The claims of the sites' noisy counts, and the sites whose counts are impossible."""
     claims, wrong = list[Claim](), dict[str, str]()
     for site, one in found.items():
         if one.counts is None:

@@ -1,5 +1,5 @@
-"""How a site answers a measure: which held-out rows count, what the counts cost, and when none are
-sent.
+"""How a site responds to a measure: which held-out rows count, the privacy loss of the counts, and
+when none are sent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PER_CLIENT = ("replace all rows of one client", "add or remove one client")
 
 
 class MeasuredRows(NamedTuple):
-    """Rows that a model is measured on, who each belongs to, and the keyed hash by which rows of a
+    """Rows that a model is evaluated on, the owner of each, and the keyed hash by which rows of a
     client are chosen.
     """
 
@@ -33,7 +33,7 @@ class MeasuredRows(NamedTuple):
     marks: NDArray[np.uint64]
 
     def count_for(self, rows_each: int | None) -> NDArray[np.int64]:
-        """Places of the rows that count: of each client at most `rows_each`, those with the
+        """Indices of the rows that count: at most `rows_each` of each client, those with the
         smallest marks; all if None.
         """
         if rows_each is None:
@@ -49,15 +49,15 @@ class MeasuredRows(NamedTuple):
 
 
 def get_rows_per_client(settings: Measures) -> int | None:
-    """The most rows of a client that count; None where all do."""
+    """The largest number of rows of a client that count; None where all do."""
     return settings.rows_per_client if settings.counts == "noisy" else None
 
 
 def find_obstacle(settings: Measures, rows: int, clients: int) -> str:
-    """Return why no counts are sent, naming the line of the policy; nothing if they are.
+    """Why no counts are sent, naming the policy key; empty if they are sent.
 
-    Of noisy counts, `rows` and `clients` are noisy too: whether counts are sent then tells no more
-    than the counts.
+    With noisy counts `rows` and `clients` are noisy too, so that whether counts are sent reveals no
+    more than the counts.
     """
     if settings.counts == "off":
         return 'measures.counts = "off": no counts are sent'
@@ -88,15 +88,15 @@ def build_count_noise(plan: Plan, policy: Policy) -> CountNoise | None:
 
 
 def build_measure_claims(plan: Plan, policy: Policy, others: Iterable[Claims]) -> Claims:
-    """What one measure costs a client, under the relation of the run's other claims, so that both
-    add up; nothing without noise.
+    """The claims of one measure, under the neighbouring relation of the run's other claims, so that
+    they compose; none without noise.
     """
     noise = build_count_noise(plan, policy)
     return () if noise is None else (noise.claim(find_relation(others)),)
 
 
 def find_relation(others: Iterable[Claims]) -> Relation:
-    """The relation of a run's claims about clients."""
+    """The neighbouring relation of a run's claims about clients."""
     found = (
         claim.relation for claims in others for claim in claims if claim.relation in _PER_CLIENT
     )

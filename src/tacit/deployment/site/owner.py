@@ -1,4 +1,4 @@
-"""A data owner: what he brings to a run, and what he never hands over."""
+"""A data owner: what the owner contributes to a run, and what never leaves the site."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ from tacit.privacy.policy import Policy, PrivacyUnit, SiteLedger
 
 @dataclass(frozen=True, kw_only=True)
 class Owner:
-    """What an owner brings: a name, rows, a place on the disk, keys, and a policy that is read anew
-    for every letter.
+    """The owner's name, rows, folder and keys, and a policy that is read again for every request.
 
     `signs_with` is the key with which the site confirms terms and signs for helpers. `peers` are
     the public signing keys of sites by name, as this owner learned them out of band, with the
-    site's own; `helpers` says which of them may be helpers (None: all). Both are read anew when
-    they are needed. `agreed` is the file of what was negotiated (`tacit negotiate`), for plans
-    whose codec needs it. `unit` says who the clients are, `encoding` and `header` how the file of
-    rows is read: a plan that could choose them would choose whose budget is charged. `decimal` is
-    the decimal mark of its numbers, if the owner says so.
+    site's own; `helpers` says which of them may be helpers (None: all). Both are read again
+    whenever they are needed. `agreed` is the file that `tacit negotiate` wrote, for plans whose
+    codec needs it. `unit` says who the clients are, `encoding` and `header` how the file of rows is
+    read: a plan that could choose them would choose whose budget is charged. `decimal` is the
+    decimal mark of its numbers, if the owner states it.
     """
 
     name: str
@@ -48,7 +47,7 @@ class Owner:
     tell: Callable[[str], None] = lambda sentence: None
 
     def require_policy(self) -> Policy:
-        """Return the policy as it is now; raise PolicyError if there is none."""
+        """The current policy; raise PolicyError if there is none."""
         policy = self.policy()
         if policy is None:
             raise PolicyError(
@@ -57,7 +56,7 @@ class Owner:
         return policy
 
     def pseudonym(self, client: str) -> bytes:
-        """Return how the ledger knows a client, in every run and under every plan; nobody without
-        the site's secret can make it.
+        """The name of a client in the ledger, the same in every run and under every plan; it cannot
+        be computed without the site's secret.
         """
         return hmac.digest(self.secret, client.encode(), "sha256")[:16]

@@ -1,5 +1,5 @@
-"""Whether an owner's policy allows what a plan asks: before rows are read, and again once the size
-of the model is known.
+"""Whether an owner's policy allows what a plan requires: before rows are read, and again once the
+size of the model is known.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def refuse_unless_allowed(
     unit: PrivacyUnit,
     measured: bool = True,
 ) -> str:
-    """Raise PolicyError that names every line of the policy, and of what the owner says clients
-    are, which a plan goes beyond. Return why the limits leave no room for noisy counts, or nothing;
-    `measured` says that sites are asked to measure models.
+    """Raise PolicyError naming every policy key, and every setting about clients, that a plan
+    violates. Return why the limits leave no budget for noisy counts, or an empty string; `measured`
+    says that sites are asked to measure models.
 
-    Before rows are read the size of the model may be unknown; a codec whose price depends on it is
-    judged once it is known, before anything is trained.
+    Before rows are read the size of the model may be unknown; a codec whose epsilon depends on it
+    is checked once it is known, before anything is trained.
     """
     allow_code = allows_code(policy, plan)
     prices = policy if measured else None
@@ -70,10 +70,10 @@ _SIZES = ("limits.max_parameters", "limits.max_local_steps")
 
 
 def refuse_too_large(policy: Policy, plan: Plan, inputs: int, classes: int, rows: int) -> None:
-    """Raise PolicyError if the model or a client's work exceeds the limits, from numbers alone:
-    nothing was allocated yet.
+    """Raise PolicyError if the model or a client's work exceeds the limits, from numbers alone,
+    before anything is allocated.
 
-    `inputs` and `classes` follow from the terms, which are the server's words; `rows` are those of
+    `inputs` and `classes` follow from the terms, which come from the server; `rows` are those of
     the largest client here.
     """
     size = training.parameter_floor(plan.model, inputs, classes)

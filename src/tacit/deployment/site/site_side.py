@@ -1,5 +1,5 @@
-"""A site's half of a run once terms are known: its clients over their rows, its exchanges, and, if
-it is one, its helper.
+"""A site's side of a run once the terms are known: its clients and their rows, its exchanges, and
+its helper if it is one.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ the name stays.
 
 
 class KnownSites:
-    """Which site's key a client's envelope must be signed with; keys are read anew before each
-    answer of a helper.
+    """The signing keys by which clients' envelopes are checked; read again before each response of
+    a helper.
     """
 
     def __init__(self, terms: Terms, peers: Peers) -> None:
@@ -63,17 +63,17 @@ class KnownSites:
         self._now: Mapping[str, bytes] = {}
 
     def read(self) -> None:
-        """Read the keys as they are now."""
+        """Read the current keys."""
         self._now = self._peers()
 
     def find_key(self, client: int) -> bytes | None:
-        """Return the key of a client's site; None for a stranger."""
+        """The key of a client's site; None for an unknown client."""
         return self._now.get(self._terms.find_site(client) or "")
 
 
 @dataclass
 class SiteSide:
-    """Everything a site needs to answer."""
+    """Everything a site needs to respond."""
 
     plan: Plan
     terms: Terms
@@ -91,7 +91,7 @@ class SiteSide:
         self.worker = self.learner.worker()
 
     def owner_of(self, name: int) -> str:
-        """Return who a client is, to its own site."""
+        """The person behind a client, as the site knows them."""
         return self.rows.owners[self.site.slot(name).block]
 
     def respond(
@@ -102,11 +102,11 @@ class SiteSide:
         refused: dict[int, str],
         clock: WorkClock,
     ) -> SiteResponse:
-        """Answers of the asked clients, one by one, or added up where the plan says that the site
-        does so.
+        """Responses of the clients, one by one, or summed where the plan says that the site does
+        so.
 
-        Their own ledgers are charged for all clients who are asked, at every site. `clock` stops
-        work that takes too long.
+        The clients' own ledgers are charged for the whole cohort, at every site. `clock` stops work
+        that takes too long.
         """
         refused = {**refused, **dict.fromkeys(self.site.refusals(request, claims), "ledger")}
         here = [name for name in request.to.tolist() if name not in refused]
@@ -127,8 +127,8 @@ class SiteSide:
     def _summed(
         self, train: Exchange, request: Request, names: list[int], clock: WorkClock
     ) -> Frame:
-        """Return one message for all these clients, trained many in one call where that gives the
-        same bits.
+        """One message for all these clients, trained many in one call where that gives the same
+        bits.
         """
         found = Gathered(total=train.empty(), clients=0, bytes_up=0)
         for chunk in clock.each(split_into_chunks(np.array(names))):
@@ -142,7 +142,7 @@ class SiteSide:
         )
 
     def help(self, exchange: Exchange, request: Request) -> Piece:
-        """Return this site's part of a secure sum."""
+        """This site's part of a sum under secure aggregation."""
         helper = self.helpers.get(exchange.name)
         if helper is None:
             raise WireError("question refused: this site is no helper of the run")
@@ -152,21 +152,21 @@ class SiteSide:
         return _sent(frame)
 
     def describe_aggregation(self) -> AggregationFacts:
-        """Return what helpers add up in this run."""
+        """What helpers sum in this run."""
         least = [
             one.terms.min_clients for one in self.exchanges.values() if isinstance(one, HelperSums)
         ]
         return AggregationFacts(min(least, default=0), self.site.agreement.codec.min_clients > 1)
 
     def claims(self) -> list[tuple[Claim, ...]]:
-        """What a client is charged for in a round, one tuple per exchange, if everybody is
+        """The claims a client is charged for in a round, one tuple per exchange, if everybody is
         asked.
         """
         return list_round_claims(self.plan, self.learner.size, self.terms.clients)
 
     def hash_of_model(self, exchange: Exchange | None, question: SiteRequest) -> str | None:
-        """The hash of the model in a request, or of the sum that clients read it from; None if the
-        exchange carries no model.
+        """The hash of the model in a request, or of the sum that clients decode it from; None if
+        the exchange carries no model.
 
         Without an exchange the request is a measure.
         """
@@ -180,8 +180,8 @@ class SiteSide:
         return hashlib.sha256(carried).hexdigest()
 
     def counted_rows(self, rows_each: int | None) -> tuple[NDArray[np.int64], list[str]]:
-        """Places of the held-out rows that count, at most so many of each client, and whose they
-        are.
+        """Indices of the held-out rows that count, at most `rows_each` of each client, and their
+        owners.
         """
         held = self.encoded.measured
         places = held.count_for(rows_each)
@@ -191,7 +191,7 @@ class SiteSide:
         return places, held.owners[places].tolist()
 
     def model_in(self, question: SiteRequest, round_no: int) -> Vector:
-        """Return the model that a round begins with, as clients read it from a request."""
+        """The model that a round begins with, as clients decode it from a request."""
         return self.site.model(question.request(MEASURE, round_no))
 
     def count_right(self, model: Vector, places: NDArray[np.int64], round_no: int) -> int:
@@ -206,7 +206,7 @@ class SiteSide:
     def _count_right_of_clients(
         self, model: Vector, places: NDArray[np.int64], round_no: int
     ) -> int:
-        """The same where each client has a model of its own: each predicts its own rows."""
+        """The same where each client has its own model: each predicts its own rows."""
         held, blocks = (
             self.encoded.measured,
             {owner: block for block, owner in enumerate(self.rows.owners)},
@@ -226,12 +226,12 @@ class SiteSide:
         return right
 
     def disclosed(self) -> DisclosedRows:
-        """Return what the rows that may leave would show."""
+        """Facts about the rows that would be disclosed."""
         assert self.encoded.offer is not None
         return describe_offer(self.plan, k_anonymity.examine(self.encoded.offer), [])
 
     def rows_that_leave(self) -> list[Piece]:
-        """Return a message per client with the rows it may disclose."""
+        """One message per client with the rows it discloses."""
         offer = self.encoded.offer
         if offer is None:
             raise WireError("question refused: the plan shares no rows")
@@ -255,9 +255,7 @@ def build(
     peers: Peers,
     simulated_noise: bool,
 ) -> SiteSide:
-    """Return a site's half of a run; `digest` is that of its plan and terms, as the site computed
-    it.
-    """
+    """Build a site's side of a run; `digest` is that of plan and terms, as the site computed it."""
     own = terms.find_member(name)
     encoded = encode_rows(plan, rows, terms.seen.statistics(), root, own.first)
     parts = PrivateParts(folder=folder / "private", draws=root, lexicon=encoded.lexicon)

@@ -1,5 +1,5 @@
-"""What a site checks in the terms of a run before it begins: it believes no server, least of all
-about other sites.
+"""What a site checks in the terms of a run before it begins. It does not trust the server, least of
+all about other sites.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ NO_PEERS = (
 
 @dataclass(frozen=True, kw_only=True)
 class SiteKnowledge:
-    """What a site knows for itself: its name, its nonce in this run, its public key as a helper,
-    the signing keys of its peers, its own among them, and which of them it accepts as helpers
+    """What a site knows without the server: its name, its nonce in this run, its public key as a
+    helper, the signing keys of its peers including its own, and which of them it accepts as helpers
     (None: all).
     """
 
@@ -37,8 +37,8 @@ class SiteKnowledge:
 
 
 class AggregationFacts(NamedTuple):
-    """What helpers add up in a run: sets of at least `min_clients`, whose noise the clients make,
-    or else the helpers.
+    """What helpers sum in a run: sets of at least `min_clients`, with noise from the clients, or
+    else from the helpers.
     """
 
     min_clients: int
@@ -46,7 +46,9 @@ class AggregationFacts(NamedTuple):
 
 
 def refuse_without_peers(plan: Plan, site: str, peers: Mapping[str, bytes]) -> None:
-    """Raise PolicyError if a plan needs helpers and a site has nothing to check their keys with."""
+    """Raise PolicyError if a plan needs helpers and the site knows no peers to check their keys
+    with.
+    """
     if plan.secure_aggregation is not None and not any(name != site for name in peers):
         raise PolicyError(NO_PEERS)
 
@@ -71,13 +73,13 @@ def check_terms(plan: Plan, terms: Terms, known: SiteKnowledge, simulated_noise:
 def check_sites(
     policy: Policy, plan: Plan, terms: Terms, sums: AggregationFacts, known: SiteKnowledge
 ) -> None:
-    """Raise WireError or PolicyError unless a secure aggregation rests on sites that the owner
+    """Raise WireError or PolicyError unless secure aggregation relies on sites that the owner
     knows; others may be invented.
 
-    Helpers are peers. A helper knows every member. So does every site where the clients of all
-    sites make the noise together. The clients at known sites are at least `limits.min_cohort`,
-    and helpers add up no smaller set. The clients of an only helper do not count where it adds the
-    noise: it can take its noise and their updates off the sum.
+    Helpers are peers. A helper knows every member, and so does every site where the clients of all
+    sites add the noise together. At least `limits.min_cohort` clients are at known sites, and
+    helpers sum no smaller set. The clients of an only helper do not count where it adds the noise:
+    it can subtract its noise and their updates from the sum.
     """
     _check_helpers(plan, terms, known)
     strangers = [member.site for member in terms.members if member.site not in known.peers]
@@ -114,11 +116,11 @@ def check_sites(
 
 
 def own_noise_share(terms: Terms, sums: AggregationFacts, site: str) -> float:
-    """Return the share of the noise on a sum that a site's own clients make, in the set that has
-    the fewest of them.
+    """The share of the noise on a sum that a site's own clients add, in the set that has the fewest
+    of them.
 
-    The server names the set: all clients of the others, and of this site as few as the size of a
-    set leaves, but the one whose update is at stake.
+    The server chooses the set: all clients of the others, and of this site as few as the set size
+    allows, at least the one whose update is at stake.
     """
     others = terms.clients - terms.find_member(site).clients
     return max(1, sums.min_clients - others) / max(1, sums.min_clients)

@@ -1,4 +1,4 @@
-"""What a site tells in the clear before round one: nothing that fewer clients stand behind than the
+"""What a site discloses in the clear before round one: nothing that fewer clients share than the
 owner allows.
 """
 
@@ -34,11 +34,11 @@ _STEPS = 10
 def list_common_values(
     frame: pl.DataFrame, name: str, client: str | None, limits: Limits, role: str
 ) -> list[str]:
-    """Return the values of a column that at least `min_clients_per_value` clients have, sorted;
-    without clients, rows are counted.
+    """The values of a column that at least `min_clients_per_value` clients have, sorted; without
+    clients, rows are counted.
 
-    Raises PolicyError for a column of which there are too many, or where most rows have a value
-    that few others have: such a column names people, not classes.
+    Raises PolicyError for a column with too many values, or where most rows have a value that few
+    others have: such a column identifies people.
     """
     found = find_common_values(frame, name, client, limits.min_clients_per_value)
     if 2 * found.rows < frame.height:
@@ -58,12 +58,12 @@ def list_common_values(
 
 
 def compute_disclosed_statistics(plan: Plan, rows: SiteRows, policy: Policy) -> ColumnStatistics:
-    """Return what features must know of a site's rows, as far as the owner lets it be told.
+    """Column statistics of a site's rows, as far as the owner allows.
 
-    Classes are those of the rows that take part, each of which enough clients have. Rare categories
-    count as unknown here. Ends of ranges are rounded, with enough clients at or beyond each end,
-    unless the policy's `disclosures` has "exact_ranges". That numbers are missing in a column is
-    told where enough clients lack one, and a way of writing numbers where enough clients' cells show it.
+    Classes are those of the rows that take part, each shared by enough clients. Rare categories
+    count as unknown. The ends of ranges are rounded, with enough clients at or beyond each end,
+    unless the policy's `disclosures` has "exact_ranges". Missing numbers are disclosed where enough
+    clients lack one, and a number format where the cells of enough clients show it.
     """
     table, client, limits = rows.table, rows.table.columns.client, policy.limits
     settings = replace(
@@ -93,8 +93,8 @@ def compute_disclosed_statistics(plan: Plan, rows: SiteRows, policy: Policy) -> 
 
 
 def select_disclosed_formats(plan: Plan, habits: Habits, limits: Limits) -> dict[str, NumberFormat]:
-    """Return how numbers are written, as far as the cells of enough clients show it and the plan
-    does not say so.
+    """Number formats, as far as the cells of enough clients show them and the plan does not state
+    them.
     """
     found, least = dict[str, NumberFormat](), limits.min_clients_per_value
     if plan.data.decimal is not None:
@@ -106,7 +106,7 @@ def select_disclosed_formats(plan: Plan, habits: Habits, limits: Limits) -> dict
 
 
 def _clients_without(frame: pl.DataFrame, name: str, client: str | None) -> int:
-    """Return how many clients, or rows, lack a number in a column."""
+    """The number of clients, or rows, that lack a number in a column."""
     lacking = frame.filter(pl.col(name).is_null())
     return lacking[client].n_unique() if client else lacking.height
 
@@ -148,8 +148,8 @@ def _rounded_range(
 
 
 def _step(low: float, high: float) -> float:
-    """Return 1, 2 or 5 times a power of ten, at least a tenth of the range; of the number itself
-    where there is one only.
+    """1, 2 or 5 times a power of ten, at least a tenth of the range; of the number itself if there
+    is only one.
     """
     least = (high / _STEPS - low / _STEPS) or max(abs(low), abs(high)) / _STEPS
     if not least:
@@ -159,7 +159,7 @@ def _step(low: float, high: float) -> float:
 
 
 def build_disclosure_entry(opened: OfferResponse) -> dict[str, Any]:
-    """Return exactly what the server is told of a site's rows, for the site's ledger."""
+    """Exactly what the server learns about a site's rows, for the site's ledger."""
     facts = {
         "clients": opened.clients,
         "rows": opened.rows,
@@ -170,7 +170,7 @@ def build_disclosure_entry(opened: OfferResponse) -> dict[str, Any]:
 
 
 def describe_disclosure(rows: SiteRows, seen: ColumnStatistics, policy: Policy) -> list[str]:
-    """Return what the server is told of a site's rows, in words for the site's log; the values
+    """What the server learns about a site's rows, in words for the site's log; the values
     themselves are in its ledger.
     """
     columns, least = rows.table.columns, policy.limits.min_clients_per_value

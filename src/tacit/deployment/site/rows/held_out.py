@@ -1,9 +1,10 @@
 """Which of a site's rows are held out, decided by the site alone: a row that was held out in one
 run is trained on in none.
 
-A keyed hash over the whole row, with the site's own secret, places each row between 0 and 1; a plan
-that holds out a share gets the rows below it. Neither the plan, its seed nor the run's name move a
-row. The largest share that any run held out is kept, and no later run trains on a row below it.
+A keyed hash over the whole row, with the site's own secret, maps each row to a number between 0 and
+1; a plan that holds out a share gets the rows below it. Neither the plan, its seed nor the run's
+name change this. The largest share that any run held out is stored, and no later run trains on a
+row below it.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ _WHOLE = 1 << 64
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The rows that a site never trains on again: marks below `most`, and test rows by any split
-    column that a run named.
+    """The rows that a site never trains on again: marks below the largest share so far, and test
+    rows by any split column that a run named.
     """
 
     folder: Path
     secret: bytes
 
     def split(self, data: Data) -> Split:
-        """Return what divides the whole table of the site, which has a column of marks, into train
-        and test rows for a plan.
+        """A function that divides the site's table, which has a column of marks, into train and
+        test rows for a plan.
 
         Rows that a client holds out for itself (`data.local_test`) stay among the train rows, with
         a column that says so.
@@ -79,8 +80,8 @@ class HeldOut:
     def _reserve(
         self, below: int, split: str | None, frame: pl.DataFrame, marks: Marks
     ) -> NDArray[np.bool_]:
-        """Raise what is held out to what a plan asks for, on the disk, and return which rows no
-        plan trains on.
+        """Extend the held-out rows to what a plan requires, on disk, and return which rows no plan
+        trains on.
         """
         path = self.folder / FILE
         most, columns = _read(path)
@@ -111,8 +112,8 @@ def _read(path: Path) -> tuple[int, list[str]]:
 
 
 def _marked_test(frame: pl.DataFrame, column: str) -> NDArray[np.bool_]:
-    """Rows that a split column of some run marks as test rows; none where the file has no such
-    column by now.
+    """Rows that the split column of some run marks as test rows; none if the file no longer has the
+    column.
     """
     try:
         found = find_marked_rows(frame, column) if column in frame.columns else None
@@ -122,7 +123,7 @@ def _marked_test(frame: pl.DataFrame, column: str) -> NDArray[np.bool_]:
 
 
 def _written(column: pl.Series) -> list[bytes]:
-    """Each cell as bytes behind their length. Numbers count by their value: a first decimal in a
+    """Each cell as bytes, prefixed by their length. Numbers count by value: a first decimal in a
     column must not move its rows.
     """
     if isinstance(column.dtype, pl.Array):

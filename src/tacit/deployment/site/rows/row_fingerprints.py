@@ -1,4 +1,4 @@
-"""Rows of a file, known again in later runs by a fingerprint that only the site can make."""
+"""Keyed fingerprints of rows, by which a site recognises them in later runs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _BYTES = 16
 
 
 def compute_fingerprints(frame: pl.DataFrame, key: bytes) -> pl.Series:
-    """Return 16 bytes for each row, from all its cells; equal rows are numbered, so that no two
-    have the same.
+    """16 bytes for each row, from all its cells; equal rows are numbered, so that no two
+    fingerprints are equal.
 
-    The same row has the same fingerprint whichever of its columns a plan reads, and wherever in the
-    file it stands.
+    A row has the same fingerprint whichever of its columns a plan reads, and wherever it stands in
+    the file.
     """
     names = sorted(frame.columns)
     columns = [_texts(frame[name]) for name in names]

@@ -1,5 +1,5 @@
-"""Rows that leave a site: judged by the owner's policy, together with every row that left before,
-and written down first.
+"""Rows that a site discloses: checked against the owner's policy, together with all rows disclosed
+before, and recorded first.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 def release_rows(owner: Owner, run: str, built: SiteSide, book: SiteLedger) -> None:
-    """Write into ledger and log which rows leave; raise PolicyError if the policy does not let all
-    of them go.
+    """Record in ledger and log which rows are disclosed; raise PolicyError if the policy does not
+    allow all of them.
 
-    A site calls it before it tells which clients keep rows, and again before the rows leave: by
-    then the policy may have changed.
+    A site calls it before it reveals which clients keep rows, and again before the rows are sent:
+    the policy may have changed by then.
     """
     if built.encoded.offer is None:
         raise WireError("question refused: the plan shares no rows")
@@ -53,8 +53,8 @@ def _said(run: str, shared: DisclosedRows, share: SharePolicy, who: str) -> str:
 
 
 def _persons(owner: Owner, built: SiteSide) -> list[bytes]:
-    """Return whose each row is that leaves; where the whole site is one client, each row counts as
-    somebody.
+    """The client of each disclosed row; where the whole site is one client, each row counts as a
+    person.
     """
     offer = built.encoded.offer
     assert offer is not None
@@ -89,7 +89,7 @@ def _leaving(owner: Owner, built: SiteSide) -> list[RowToRelease]:
 
 
 def _alike(key: pl.DataFrame) -> list[bytes]:
-    """Return the same bytes for rows that are alike in all columns of the key."""
+    """Equal bytes for rows that are equal in all columns of the key."""
     cells = zip(*(key[name].cast(pl.String).to_list() for name in key.columns), strict=True)
     return [hashlib.sha256(repr((key.columns, row)).encode()).digest() for row in cells]
 
@@ -99,9 +99,7 @@ def _keyed(owner: Owner, what: str, text: str | None) -> bytes:
 
 
 def _rare_values(share: SharePolicy, owner: Owner, built: SiteSide) -> list[str]:
-    """Return which columns besides the key hold values that too few clients have, and may therefore
-    point at them.
-    """
+    """Columns besides the key with values that too few clients have, which may identify them."""
     offer = built.encoded.offer
     assert offer is not None
     released = offer.released()

@@ -1,6 +1,4 @@
-"""An owner's rows, read on the owner's machine: who is a client there, and what features make of
-the rows.
-"""
+"""An owner's rows, read on the owner's machine: who the clients are, and the encoded features."""
 
 from __future__ import annotations
 
@@ -34,8 +32,8 @@ THE_SITE = "the site"
 
 
 class RowMarks(NamedTuple):
-    """Keyed hashes of the rows of a site, by which it decides which of them are held out and which
-    of these count; `local` says which train rows clients hold out for themselves.
+    """Keyed hashes of a site's rows, by which it decides which are held out and which of these
+    count; `local` says which train rows clients hold out for themselves.
     """
 
     train: Marks
@@ -44,11 +42,11 @@ class RowMarks(NamedTuple):
 
 
 class SiteRows(NamedTuple):
-    """The site's table, which rows are whose, and who the clients are, in the same order.
+    """The site's table, the rows of each client, and who the clients are, in the same order.
 
     `left_out` says in words which rows take no part; `marks` names the column with a keyed
-    fingerprint of each row as it was read, where rows may leave. `chosen` is there where the site
-    decides itself which rows are held out.
+    fingerprint of each row, where rows may be disclosed. `chosen` is set where the site itself
+    decides which rows are held out.
     """
 
     table: data.Table
@@ -60,8 +58,8 @@ class SiteRows(NamedTuple):
 
 
 class EncodedSiteRows(NamedTuple):
-    """Rows as numbers: those clients train on, those they hold out, the rows that models are
-    measured on, and what word numbers mean.
+    """Encoded rows: those clients train on, those they hold out, those that models are measured on,
+    and the lexicon of word numbers.
     """
 
     train: Rows
@@ -74,11 +72,11 @@ class EncodedSiteRows(NamedTuple):
 
 
 def adapt_data_settings(plan: Plan, owner: Owner) -> Data:
-    """Return the plan's [data] as it is meant at a site: how a simulation divides rows has no
-    meaning there.
+    """The plan's [data] as it applies at a site, where a simulation's division of rows has no
+    meaning.
 
-    With a column of owners each owner is a client; without one the whole site is a single client.
-    How a file is read is the data owner's to say: under another encoding a client would have
+    With a client column each of its values is a client; without one the whole site is a single
+    client. The data owner decides how a file is read: under another encoding a client would have
     another name, and another budget.
     """
     whose: Literal["client", "iid"] = "client" if owner.unit.client else "iid"
@@ -101,11 +99,11 @@ def adapt_data_settings(plan: Plan, owner: Owner) -> Data:
 def read_rows(
     plan: Plan, owner: Owner, limits: Limits, root: Draws, held_out: HeldOut | None = None
 ) -> SiteRows:
-    """Return the owner's rows that take part in a run.
+    """Read the owner's rows that take part in a run.
 
     `held_out` decides which are held out; without it the plan's seed does, as in a simulation. Rows
-    without a client are left out, and so are rows whose class too few clients have: its name would
-    point at them. Raises PolicyError if too few clients are left to tell anything of them.
+    without a client are left out, and so are rows whose class too few clients have, since its name
+    would identify them. Raises PolicyError if too few clients remain.
     """
     settings, client = adapt_data_settings(plan, owner), owner.unit.client
     roles = data.resolve_columns(settings)
@@ -185,8 +183,8 @@ def _divided(table: data.Table, settings: Data, root: Draws) -> SiteRows:
 def _without_rare_classes(
     table: data.Table, client: str | None, limits: Limits
 ) -> tuple[data.Table, list[str]]:
-    """Return the rows whose class enough clients have, training and test rows counted together, and
-    a sentence on the others.
+    """The rows whose class enough clients have, train and test rows counted together, and a
+    sentence about the others.
     """
     label = table.columns.label or ""
     common = list_common_values(
@@ -209,11 +207,10 @@ def _without_rare_classes(
 
 
 def _as_name(column: pl.Series) -> pl.Series:
-    """Return who rows belong to as text, in one way of writing it; nothing but white space is
-    nobody.
+    """Client names as normalised text; null for blank cells.
 
-    Names that look alike are one name (Unicode's NFKC, without invisible characters), and 7.0 is 7:
-    a person has one budget, whichever program wrote the file.
+    Names that look alike are one name (Unicode NFKC, without invisible characters), and 7.0 is 7: a
+    person has one budget, whichever program wrote the file.
     """
     if column.dtype.is_float() or column.dtype.is_decimal():
         whole = column.cast(pl.Int64, strict=False)
@@ -236,8 +233,8 @@ def _as_name(column: pl.Series) -> pl.Series:
 
 
 def _written_alike(names: pl.Series) -> list[str]:
-    """Return a sentence for the owner if names differ only in case, leading zeros or a decimal
-    point: they may be one person's.
+    """A sentence for the owner if names differ only in case, leading zeros or a decimal point: they
+    may belong to one person.
     """
     unique = names.unique()
     plain = unique.str.to_lowercase().str.replace(r"^0+(\d)", "$1").str.replace(r"\.0*$", "")
@@ -253,11 +250,10 @@ def _written_alike(names: pl.Series) -> list[str]:
 def encode_rows(
     plan: Plan, rows: SiteRows, seen: ColumnStatistics, root: Draws, first: int
 ) -> EncodedSiteRows:
-    """Return the rows as numbers, from what all sites' rows say; `first` is the public name of the
-    first client here.
+    """Encode the rows with the statistics of all sites; `first` is the public name of the first
+    client here.
 
-    Where the plan shares rows, the site decides here which ones: they are left out of the rows that
-    are trained on.
+    Where the plan discloses rows, the site decides here which ones: they are left out of training.
     """
     table, clients = rows.table, rows.clients
     held = Clients(order=np.zeros(0, np.int64), starts=np.zeros(len(clients) + 1, np.int64))
@@ -290,9 +286,7 @@ def encode_rows(
 
 
 def _test_rows(rows: SiteRows, encoded: Rows) -> MeasuredRows:
-    """The site's test rows, with their owners: all of them, also those of clients without train
-    rows.
-    """
+    """The site's test rows with their owners, also those of clients without train rows."""
     name, count = rows.table.columns.client, len(encoded)
     owners = (
         rows.table.test[name].cast(pl.String).to_numpy()
@@ -316,17 +310,17 @@ def _held_by_clients(rows: SiteRows, held: Clients, encoded: Rows) -> MeasuredRo
 
 
 def _prepared(frame: pl.DataFrame, table: data.Table, seen: ColumnStatistics) -> pl.DataFrame:
-    """Return rows with the classes of all sites, and with numbers that features can hold: one cell
-    must not make a site refuse.
+    """Rows with the classes of all sites and numbers clipped to what features can represent: one
+    cell must not make a site refuse.
     """
     numbers = [name for name in table.columns.numeric if frame.schema[name].is_numeric()]
     return _classed(frame, table, seen).with_columns(pl.col(numbers).clip(-_LARGEST, _LARGEST))
 
 
 def _classed(frame: pl.DataFrame, table: data.Table, seen: ColumnStatistics) -> pl.DataFrame:
-    """Return rows whose label has the classes of all sites.
+    """Rows whose label has the classes of all sites.
 
-    All classes that this site told must be among them: a server that leaves one out would be told
+    They must include all classes that this site disclosed: a server that omits one would learn
     whose rows are gone.
     """
     label = table.columns.label or ""
