@@ -46,15 +46,17 @@ def test_common_rows_are_read_once_for_a_model_all_share(
         plan.BiLSTM(hidden=(3,), embedding=4), plan.Local(), rows_of(0), TWO, None, home
     )
     shared = learner.initial(Draws.seeded(1))
-    alone = [learner.worker().assembled(shared, slot(client), 1, tests) for client in (0, 1)]
+    alone = [
+        learner.worker().evaluate_assembled(shared, slot(client), 1, tests) for client in (0, 1)
+    ]
     worker, read = learner.worker(), []
     on_common = worker._on_common
     monkeypatch.setattr(
         worker, "_on_common", lambda *given: read.append(given) or on_common(*given)
     )
-    assert [worker.assembled(shared, slot(client), 1, tests) for client in (0, 1)] == alone
+    assert [worker.evaluate_assembled(shared, slot(client), 1, tests) for client in (0, 1)] == alone
     assert len(read) == readings
     other = shared + np.float32(0.5)
-    assert worker.assembled(other, slot(0), 1, tests) == learner.worker().assembled(
+    assert worker.evaluate_assembled(
         other, slot(0), 1, tests
-    )
+    ) == learner.worker().evaluate_assembled(other, slot(0), 1, tests)

@@ -46,14 +46,14 @@ def test_words_met_in_tests_get_rows_after_the_own_ones_if_their_vectors_are_pub
     first = made.start(slot(0), more.units)
     np.testing.assert_array_equal(first[: 2 + len(alone.units)], made.start(slot(0), alone.units))
     np.testing.assert_array_equal(first[more.rows[6]], PUBLIC[6])
-    np.testing.assert_array_equal(made.grown(slot(0), first[:-1], more.units), first)
-    np.testing.assert_array_equal(made.grown(slot(0), first, more.units), first)
+    np.testing.assert_array_equal(made.extend_rows(slot(0), first[:-1], more.units), first)
+    np.testing.assert_array_equal(made.extend_rows(slot(0), first, more.units), first)
 
 
 def test_buckets_have_rows_for_every_word_from_the_start() -> None:
     made = wordings(False, words="all", rows="keyed")
     table = made.start(slot(0), ())
-    assert made.grown(slot(0), table, tuple(map(str, range(40)))) is table
+    assert made.extend_rows(slot(0), table, tuple(map(str, range(40)))) is table
 
 
 def test_a_word_without_public_vector_starts_at_random_and_differs_by_client() -> None:

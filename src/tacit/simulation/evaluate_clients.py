@@ -68,8 +68,8 @@ def _evaluate(client: int) -> Figures:
     models: Models = _inherited["models"]
     slot = models.site.slot(client)
     if not _inherited["after_training"]:
-        return worker.assembled(models.shared, slot, models.round_no, models.tests)
-    return worker.trained(
+        return worker.evaluate_assembled(models.shared, slot, models.round_no, models.tests)
+    return worker.evaluate_trained(
         models.shared, slot, slot.own.train(models.round_no), models.round_no, models.tests
     )
 

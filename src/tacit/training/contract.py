@@ -137,12 +137,14 @@ class Tests:
 class PersonalWorker(Worker, Protocol):
     """A worker that can also evaluate a client's personal model."""
 
-    def assembled(self, model: Vector, slot: ClientSlot, round_no: int, tests: Tests) -> Figures:
+    def evaluate_assembled(
+        self, model: Vector, slot: ClientSlot, round_no: int, tests: Tests
+    ) -> Figures:
         """Evaluate the shared parameters with the client's private ones as of the start of
         `round_no`.
         """
 
-    def trained(
+    def evaluate_trained(
         self, model: Vector, slot: ClientSlot, draws: Draws, round_no: int, tests: Tests
     ) -> Figures:
         """Evaluate the client's model after the training it would do in `round_no`; nothing is

@@ -221,8 +221,8 @@ class SiteSide:
             slot = self.site.slot(name)
             rows = len(tests.of(slot))
             if rows:
-                compute_accuracy = self.worker.assembled(model, slot, round_no, tests)  # type: ignore[attr-defined]
-                right += round(compute_accuracy["local_accuracy"] * rows)
+                figures = self.worker.evaluate_assembled(model, slot, round_no, tests)  # type: ignore[attr-defined]
+                right += round(figures["local_accuracy"] * rows)
         return right
 
     def disclosed(self) -> DisclosedRows:

@@ -312,7 +312,7 @@ class CompiledWorker:
             self.nets, starts[0], self.names, starts[1], self.moments, self.numbers, self.own
         )
 
-    def spread(self, values: Vector, named: NDArray[np.int32]) -> Vector:
+    def scatter(self, values: Vector, named: NDArray[np.int32]) -> Vector:
         """Scatter an update's values over the whole model."""
         if len(values) == len(self.update):
             if values is not self.update:
@@ -338,7 +338,7 @@ class SparseUpdate:
     @property
     def row(self) -> Vector:
         """The update as one flat row, in the worker's buffer."""
-        return self._worker.spread(self._values, self._named)
+        return self._worker.scatter(self._values, self._named)
 
 
 def _first_widths(model: plan.Compiled) -> tuple[int, ...]:

@@ -185,14 +185,16 @@ class PartialLearner:
         """
         stored = self.store.read(slot.name, before)
         return (
-            self.first_private(slot, words) if stored is None else self.grown(slot, words, stored)
+            self.first_private(slot, words)
+            if stored is None
+            else self.extend_rows(slot, words, stored)
         )
 
-    def grown(self, slot: ClientSlot, words: Vocabulary | None, private: Arrays) -> Arrays:
+    def extend_rows(self, slot: ClientSlot, words: Vocabulary | None, private: Arrays) -> Arrays:
         """Extend private parameters so that every word has a row."""
         if words is None or self.wordings is None:
             return private
-        return {**private, _TABLE: self.wordings.grown(slot, private[_TABLE], words.units)}
+        return {**private, _TABLE: self.wordings.extend_rows(slot, private[_TABLE], words.units)}
 
     def _first(self, draws: Draws) -> Arrays:
         if draws in self._firsts:
@@ -244,7 +246,9 @@ class PartialWorker(SequentialWorker):
         self.learner.store.write(slot.name, round_no, kept)
         return DenseUpdate(update)
 
-    def assembled(self, model: Vector, slot: ClientSlot, round_no: int, tests: Tests) -> Figures:
+    def evaluate_assembled(
+        self, model: Vector, slot: ClientSlot, round_no: int, tests: Tests
+    ) -> Figures:
         """Evaluate the shared parameters with the client's private ones as of the start of
         `round_no`.
         """
@@ -259,7 +263,7 @@ class PartialWorker(SequentialWorker):
             self._everybodys = (model, self._on_common(words, tests))
         return self._figures(slot, words, tests, self._everybodys[1])
 
-    def trained(
+    def evaluate_trained(
         self, model: Vector, slot: ClientSlot, draws: Draws, round_no: int, tests: Tests
     ) -> Figures:
         """Evaluate the client's model after the training it would do in `round_no`; nothing is
@@ -270,7 +274,7 @@ class PartialWorker(SequentialWorker):
         self._local_half(slot, words, draws)
         wider = self.learner.vocabulary(slot, tests.common.inputs, tests.of(slot).inputs)
         kept = {name: self.named[name].detach().numpy() for name in self.learner.split.private}
-        for name, array in self.learner.grown(slot, wider, kept).items():
+        for name, array in self.learner.extend_rows(slot, wider, kept).items():
             self.named[name].data = torch.from_numpy(array)
         return self._figures(slot, wider, tests, self._on_common(wider, tests))
 

@@ -121,7 +121,7 @@ class Vocabularies:
             key=lambda token: self.lexicon.words[token],
         )
 
-    def grown(
+    def extend_rows(
         self, slot: ClientSlot, table: NDArray[np.float32], units: tuple[str, ...]
     ) -> NDArray[np.float32]:
         """Extend a client's private rows with initial vectors for words that were added later."""
