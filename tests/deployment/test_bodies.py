@@ -107,7 +107,7 @@ def test_a_question_arrives_as_it_was() -> None:
     payload[0] = 0  # its own copy
     with pytest.raises(WireError) as error:
         msgspec.structs.replace(question, to=b"12345678901").request("train", 3)
-    assert str(error.value) == "question refused: needs names of 8 bytes each, got others"
+    assert str(error.value) == "request refused: names of clients have 8 bytes each, got 11 bytes"
 
 
 def test_names() -> None:

@@ -185,27 +185,27 @@ def test_several_requests_that_were_not_delivered(tmp_path: Path, clock: Clock) 
 
 
 WRONG: dict[str, tuple[Callable[[SignedMessage], bytes], str]] = {
-    "kind": (lambda message: reply(message, kind="open"), "needs kind 'ask', got 'open'"),
-    "run": (lambda message: reply(message, run="job-2"), "needs run 'job-1', got 'job-2'"),
+    "kind": (lambda message: reply(message, kind="open"), "kind must be 'ask', got 'open'"),
+    "run": (lambda message: reply(message, run="job-2"), "run must be 'job-1', got 'job-2'"),
     "plan": (
         lambda message: reply(message, plan=bytes(32)),
-        f"needs plan {PLAN.hex()[:16]}, got 0000000000000000",
+        f"plan must be {PLAN.hex()[:16]}, got 0000000000000000",
     ),
-    "round": (lambda message: reply(message, round_no=2), "needs round_no 1, got 2"),
+    "round": (lambda message: reply(message, round_no=2), "round_no must be 1, got 2"),
     "exchange": (
         lambda message: reply(message, exchange="votes"),
-        "needs exchange 'train', got 'votes'",
+        "exchange must be 'train', got 'votes'",
     ),
     "nonce": (lambda message: reply(message, nonce=bytes(16)), "got 0000000000000000"),
     "status": (
         lambda message: reply(message, status=""),
-        "letter of site 'a' refused: needs a status, got none",
+        "message of site 'a' refused: it has no status",
     ),
     "signature": (
         lambda message: reply(message, site="b"),
-        "letter of site 'a' refused: needs its signature, got another",
+        "message of site 'a' refused: it is not signed with the site's key",
     ),
-    "bytes": (lambda message: b"nonsense", "not a Tacit letter"),
+    "bytes": (lambda message: b"nonsense", "not a Tacit message"),
 }
 
 

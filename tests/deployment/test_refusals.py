@@ -161,7 +161,7 @@ def test_a_server_takes_no_answer_from_an_older_ledger(tmp_path) -> None:
     for entries, head in ((4, b"4" * 32), (5, b"6" * 32)):
         with pytest.raises(
             WireError,
-            match="its ledger is older than its last receipt, or another: needs at least 5 entries",
+            match="its ledger is older than its last receipt, or another one: it must have at least 5 entries",
         ):
             Receipts(tmp_path).take("b", msgspec.structs.replace(reply, entries=entries, head=head))
 

@@ -148,7 +148,7 @@ def test_a_plan_that_shares_no_rows() -> None:
     built.encoded.offer = None
     with pytest.raises(WireError) as error:
         release_rows(owner, "job-1", built, Ledger())
-    assert str(error.value) == "question refused: the plan shares no rows"
+    assert str(error.value) == "request refused: the plan discloses no rows"
 
 
 RARE = (

@@ -277,7 +277,9 @@ class SiteRequest(_Strict, frozen=True, kw_only=True):
     def request(self, exchange: str, round_no: int) -> Request:
         """Build the request as an exchange takes it."""
         if len(self.to) % 8:
-            raise WireError("question refused: needs names of 8 bytes each, got others")
+            raise WireError(
+                f"request refused: names of clients have 8 bytes each, got {len(self.to)} bytes"
+            )
         return Request(
             exchange=exchange,
             round_no=round_no,

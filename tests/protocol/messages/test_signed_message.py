@@ -49,15 +49,18 @@ def test_the_signature_covers_every_field_of_the_subject(field: str) -> None:
         signed.digest,
         signed.signature,
     )
-    with pytest.raises(WireError, match="signature"):
+    with pytest.raises(WireError, match="is not signed with the site's key"):
         changed.check_signature(KEY.public_key())
-    with pytest.raises(WireError, match=f"letter of site .* refused: needs {field}"):
+    with pytest.raises(WireError, match=f"message of site .* refused: {field} must be"):
         signed_message.expect(changed, **{field: getattr(SUBJECT, field)})
 
 
 def test_the_signature_covers_the_body_and_is_by_the_site() -> None:
     signed = signed_message.read(signed_message.write(SUBJECT, b"body", KEY))
-    with pytest.raises(WireError, match="letter of site 'hospital-a' refused: needs its signature"):
+    with pytest.raises(
+        WireError,
+        match="message of site 'hospital-a' refused: it is not signed with the site's key",
+    ):
         signed.check_signature(OTHER.public_key())
     other = signed_message.SignedMessage(
         SUBJECT, signed.body, hashlib.sha256(b"other").digest(), signed.signature
@@ -85,15 +88,18 @@ def test_a_signature_is_of_a_letter_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", "letter of 0 bytes refused: needs at least 8; it was cut short"),
-        (b"TAL1\0\0\0", "letter of 7 bytes refused"),
-        (b"TAL2" + bytes(8), "needs to start with b'TAL1', got b'TAL2'"),
+        (b"", "message of 0 bytes refused: it must have at least 8 bytes"),
+        (b"TAL1\0\0\0", "message of 7 bytes refused"),
+        (b"TAL2" + bytes(8), "not a Tacit message: it must start with b'TAL1', got b'TAL2'"),
         (b"TAL1" + (4097).to_bytes(4, "little") + bytes(5000), "header of 4097 bytes does not fit"),
         (b"TAL1" + (9).to_bytes(4, "little") + bytes(8), "header of 9 bytes does not fit"),
         (b"TAL1" + (3).to_bytes(4, "little") + b"\xc1\xc1\xc1", "its header is malformed"),
         (signed_message.write(SUBJECT, b"body", KEY)[:-1], "header says 4 bytes, got 3"),
         (signed_message.write(SUBJECT, b"body", KEY) + b"x", "header says 4 bytes, got 5"),
-        (signed_message.write(SUBJECT, b"body", KEY)[:-1] + b"z", "body its hash is of"),
+        (
+            signed_message.write(SUBJECT, b"body", KEY)[:-1] + b"z",
+            "message body does not match its SHA-256",
+        ),
     ],
 )
 def test_malformed_letters_are_refused_with_the_reason(data: bytes, words: str) -> None:
@@ -140,15 +146,15 @@ def test_what_is_signed_is_fixed() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"TAL1\0\0\0", "letter of 7 bytes refused: needs at least 8; it was cut short"),
-        (b"TAL1\0\0\0\0", "letter refused: its header is malformed"),
+        (b"TAL1\0\0\0", "message of 7 bytes refused: it must have at least 8 bytes"),
+        (b"TAL1\0\0\0\0", "message refused: its header is malformed"),
         (
             b"TAL1" + (4096).to_bytes(4, "little") + bytes(4096),
-            "letter refused: its header is malformed",
+            "message refused: its header is malformed",
         ),
         (
             b"TAL1" + (4097).to_bytes(4, "little") + bytes(4097),
-            "letter refused: header of 4097 bytes does not fit",
+            "message refused: header of 4097 bytes does not fit",
         ),
     ],
 )
@@ -161,10 +167,10 @@ def test_the_smallest_and_the_largest_header(data: bytes, said: str) -> None:
 def test_what_differs_is_named() -> None:
     found = signed_message.read(signed_message.write(SUBJECT, b"body"))
     for wanted, said in (
-        ({"plan": bytes(32)}, "needs plan 0000000000000000, got 0001020304050607"),
-        ({"run": "run-2"}, "needs run 'run-2', got 'run-1'"),
-        ({"kind": "ask", "round_no": 4}, "needs round_no 4, got 3"),
+        ({"plan": bytes(32)}, "plan must be 0000000000000000, got 0001020304050607"),
+        ({"run": "run-2"}, "run must be 'run-2', got 'run-1'"),
+        ({"kind": "ask", "round_no": 4}, "round_no must be 4, got 3"),
     ):
         with pytest.raises(WireError) as error:
             signed_message.expect(found, **wanted)
-        assert str(error.value) == f"letter of site 'hospital-a' refused: {said}"
+        assert str(error.value) == f"message of site 'hospital-a' refused: {said}"

@@ -183,7 +183,7 @@ class Messenger:
             expect(reply, **wanted)
             reply.check_signature(self.keys[site])
             if not reply.subject.status:
-                raise WireError(f"letter of site {site!r} refused: needs a status, got none")
+                raise WireError(f"message of site {site!r} refused: it has no status")
             self.receipts.take(site, reply.subject)
             return reply
         except WireError as error:
@@ -210,7 +210,7 @@ REASONS = {
     "policy": "its owner's policy does not allow it",
     "budget": "its owner's ledger has no budget left for it",
     "data": "its rows are not as the plan says",
-    "question": "it does not take the question",
+    "question": "it refuses the request",
     "unknown run": "it cannot take the run up",
     "failed": "it failed; its own log says why",
 }

@@ -50,8 +50,8 @@ class Receipts:
             return
         if reply.entries < entries or (reply.entries == entries and reply.head != head):
             raise WireError(
-                f"letter of site {site!r} refused: its ledger is older than its last receipt, or"
-                f" another: needs at least {entries:,} entries, got {reply.entries:,}"
+                f"message of site {site!r} refused: its ledger is older than its last receipt, or"
+                f" another one: it must have at least {entries:,} entries, got {reply.entries:,}"
             )
         self._changed = self._changed or reply.entries > entries
         self._known[site] = reply.entries, reply.head

@@ -145,7 +145,7 @@ class SiteSide:
         """This site's part of a sum under secure aggregation."""
         helper = self.helpers.get(exchange.name)
         if helper is None:
-            raise WireError("question refused: this site is no helper of the run")
+            raise WireError("request refused: this site is not a helper of the run")
         self.known.read()
         frame = exchange.respond(helper, request)
         assert frame is not None, "a helper answers or refuses"
@@ -234,7 +234,7 @@ class SiteSide:
         """One message per client with the rows it discloses."""
         offer = self.encoded.offer
         if offer is None:
-            raise WireError("question refused: the plan shares no rows")
+            raise WireError("request refused: the plan discloses no rows")
         exchange, weights = DiscloseRows(self.plan.name, offer.rows.schema), self.site.weights
         slots = [self.site.slot(name) for name in self.site.names]
         holders = [

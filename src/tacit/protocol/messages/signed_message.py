@@ -27,8 +27,8 @@ Word = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
 Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 Kind = Literal["open", "rows", "begin", "ask", "help", "measure", "end"]
 Status = Literal["", "ok", "policy", "budget", "data", "question", "unknown run", "failed"]
-"""Empty in a question. A site that does not answer gives one of the others, and no further text:
-its reasons are its own.
+"""Empty in a request. A site that does not respond gives one of the others and no further text:
+its reasons stay in its log.
 """
 
 
@@ -75,7 +75,7 @@ class SignedMessage(msgspec.Struct, frozen=True):
             key.verify(self.signature, _signed(self.subject, self.digest), _SIGNED_BY)
         except InvalidSignature:
             raise WireError(
-                f"letter of site {self.subject.site!r} refused: needs its signature, got another"
+                f"message of site {self.subject.site!r} refused: it is not signed with the site's key"
             ) from None
 
 
@@ -96,27 +96,24 @@ def read(data: bytes | bytearray | memoryview) -> SignedMessage:
     view = memoryview(data).cast("B")
     if len(view) < _LEAD.size:
         raise WireError(
-            f"letter of {len(view)} bytes refused: needs at least {_LEAD.size}; it was cut short"
+            f"message of {len(view)} bytes refused: it must have at least {_LEAD.size} bytes"
         )
     magic, length = _LEAD.unpack(view[: _LEAD.size])
     if magic != _MAGIC:
-        raise WireError(
-            f"letter refused: needs to start with {_MAGIC!r}, got {bytes(magic)!r}; not a Tacit"
-            " letter"
-        )
+        raise WireError(f"not a Tacit message: it must start with {_MAGIC!r}, got {bytes(magic)!r}")
     if length > _HEADER_LIMIT or _LEAD.size + length > len(view):
         raise WireError(
-            f"letter refused: header of {length} bytes does not fit (limit {_HEADER_LIMIT})"
+            f"message refused: header of {length} bytes does not fit (limit {_HEADER_LIMIT})"
         )
     try:
         header = msgspec.msgpack.decode(view[_LEAD.size : _LEAD.size + length], type=_Header)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise WireError(f"letter refused: its header is malformed ({error})") from None
+        raise WireError(f"message refused: its header is malformed ({error})") from None
     body = view[_LEAD.size + length :]
     if len(body) != header.size:
-        raise WireError(f"letter refused: header says {header.size} bytes, got {len(body)}")
+        raise WireError(f"message refused: header says {header.size} bytes, got {len(body)}")
     if hashlib.sha256(body).digest() != header.body:
-        raise WireError("letter refused: needs the body its hash is of, got another")
+        raise WireError("message body does not match its SHA-256")
     return SignedMessage(header.subject, body, header.body, header.signature)
 
 
@@ -133,7 +130,7 @@ def expect(message: SignedMessage, **wanted: object) -> SignedMessage:
                 else (repr(value), repr(got))
             )
             raise WireError(
-                f"letter of site {message.subject.site!r} refused: needs {key} {shown[0]}, got"
+                f"message of site {message.subject.site!r} refused: {key} must be {shown[0]}, got"
                 f" {shown[1]}"
             )
     return message

@@ -29,7 +29,7 @@ def release_rows(owner: Owner, run: str, built: SiteSide, book: SiteLedger) -> N
     the policy may have changed by then.
     """
     if built.encoded.offer is None:
-        raise WireError("question refused: the plan shares no rows")
+        raise WireError("request refused: the plan discloses no rows")
     policy, shared = owner.require_policy(), built.disclosed()
     found = refuse_rows(policy, shared)
     if policy.share is not None and not found:
