@@ -1,4 +1,4 @@
-"""Plans to start from, as commented TOML for people who will change them."""
+"""Starter plans as commented TOML."""
 
 from __future__ import annotations
 
@@ -9,53 +9,57 @@ from typing import Literal, NamedTuple
 from tacit.plan.presets.one_bit import OneBitRule, one_bit_rule
 
 EXAMPLE = """\
-# A plan: one job, one table per room. `tacit check plan.toml` says whether it can run; `tacit run
-# plan.toml` runs it. A setting that is left out has its default; an unknown one is refused. Change
-# one for a single run with   tacit run plan.toml -o privacy.epsilon=2
+# A plan describes one job; each table configures one part of it. `tacit check plan.toml` checks it,
+# `tacit run plan.toml` runs it. Unset settings have their defaults; unknown settings are refused.
+# To change a setting for a single run:   tacit run plan.toml -o privacy.epsilon=2
 
 name = "newsgroups"                   # the run's folder is runs/newsgroups-1, -2, …
-seed = 0                              # same seed, same model, to the bit
-# Trained beside it without protection, so that the verdict can tell what a gap is due to. Also:
-# "local_only"
+seed = 0                              # the same seed gives the same model, to the bit
+# Trained without protection, for comparison, so that the verdict can name the cause of a gap. Also: "local_only"
 baselines = ["central", "fedavg", "noiseless", "same_features"]
 
-[privacy]                             # what each person is promised; all settings that are not below follow from it
+[privacy]                             # the privacy guarantee of each person; unset settings are computed from it
 preset = "private"                    # or "no_trust", "none", or a published system: "paper:rr-ldp", …; see docs/privacy.md
-epsilon = 8.0                         # per run: all rounds together cost each person at most this,
-delta = 1e-5                          # but for so small a chance
+epsilon = 8.0                         # per run: maximum privacy loss of a person over all rounds,
+delta = 1e-5                          # except with this probability
 
 [data]
 source = "newsgroups20"               # a name from `tacit data list`, or a file: .csv .jsonl .xlsx .parquet …
-clients = 5657                        # how many people hold the rows: here two posts each
-partition = "iid"                     # who holds what: iid, dirichlet (by label), client (a column), quantile, interval (of `by`)
-test = 0.2                            # share of rows held out to measure on, if the set has no test rows of its own
+clients = 5657                        # number of people who hold the rows: here two posts each
+partition = "iid"                     # division of rows: iid, dirichlet (by label), client (a column), quantile, interval (of `by`)
+test = 0.2                            # share of held-out test rows, if the data set defines none
 
-# [data.columns]                      # a file needs to be told what its columns are for; `tacit
-# init --from my.csv` guesses text = ["post"] label = "topic" numeric = ["age"] categorical =
-# ["country"] client = "user_id"                  # with partition = "client" and privacy.clients
+# [data.columns]                      # required for a file; `tacit init --from my.csv` guesses the roles
+# text = ["post"]
+# label = "topic"
+# numeric = ["age"]
+# categorical = ["country"]
+# client = "user_id"                  # with partition = "client" and privacy.clients
 
-# What the preset fills in can be said here instead; what is said here stays. `tacit check` shows
-# the rest. [features] words = "unicode"                   # words of any script, numbers, hashtags
-# and emoji; or "letters": a-z only text = "listed"                     # which words of a public
-# list occur; or "binary": hashed words list = "en"                         # the language, or a
-# file with one word per line, the most frequent first [codec] name = "dp_sum"                     #
-# noise on the sum; or "onebit", "skellam": noise by the clients, for [secure_aggregation]
-# [server] rounds = 40
+# Settings that the preset computes can be set here instead. `tacit check` shows the others.
+# [features]
+# words = "unicode"                   # words of any script, numbers, hashtags and emoji; or "letters": a-z only
+# text = "listed"                     # which words of a public list occur; or "binary": hashed words
+# list = "en"                         # the language, or a file with one word per line, the most frequent first
+# [codec]
+# name = "dp_sum"                     # noise on the sum; or "onebit", "skellam": noise by clients, for [secure_aggregation]
+# [server]
+# rounds = 40
 
 [engine]
-workers = 2                           # changes how fast, never what comes out
+workers = 2                           # changes the speed, never the result
 """
 
 TEST_SHARE = 0.2
-"""Share of rows that plans for a table hold out to measure on."""
+"""Share of test rows that plans for a table hold out."""
 
 _OWN = """\
 # A plan for {source}, guessed from its columns. Roles are in [data.columns]; change them there.
-# `tacit check {file}` says whether it can run; `tacit run {file}` runs it and writes a report.
+# `tacit check {file}` checks it; `tacit run {file}` runs it and writes a report.
 
 name = {name}
 seed = 0
-baselines = ["central", "fedavg", "noiseless", "same_features"]     # without protection: they tell what a gap is due to
+baselines = ["central", "fedavg", "noiseless", "same_features"]     # without protection; they show the cause of a gap
 {promise}
 [data]
 source = {source_text}
@@ -67,29 +71,29 @@ source = {source_text}
 {features}"""
 
 _OWN_BASELINES = """\
-baseline_settings = "own"             # "central" and "fedavg" have learning rates and features of their own; or "plan"
+baseline_settings = "own"             # "central" and "fedavg" have their own learning rates and features; or "plan"
 """
 
 _PRIVATE = """
-[privacy]                             # what each client is promised; all settings that are not below follow from it
-preset = "private"                    # noise on sums over all clients: it needs thousands of them; see docs/privacy.md
-epsilon = {epsilon:<28}# per run: all rounds together cost each client at most this,
-delta = 1e-5                          # but for so small a chance
+[privacy]                             # the privacy guarantee of each client; unset settings are computed from it
+preset = "private"                    # noise on sums over all clients; requires thousands of clients; see docs/privacy.md
+epsilon = {epsilon:<28}# per run: maximum privacy loss of a client over all rounds,
+delta = 1e-5                          # except with this probability
 """
 
 _ONE_BIT = """
 [model]
 name = "logistic"                     # or "mlp", or your own nn.Module as "package.module:name"
 
-[local]                               # what a client does with its rows in one round
+[local]                               # training of a client in one round
 optimizer = "adam"
 lr = {rate:g}
 epochs = {epochs}
-batches = {batches}                           # per epoch, whatever a client holds
+batches = {batches}                           # per epoch, for every client
 
 [codec]
-name = "rr"                           # one randomised bit per weight, by each client itself
-epsilon = 1.0                         # per bit, not per update or run: `tacit privacy RUN` says what it adds up to
+name = "rr"                           # one randomised bit per weight, randomised by each client
+epsilon = 1.0                         # per bit, not per update or run; `tacit privacy RUN` states the totals
 clip = {clip:<31g}# largest change of one weight in one round
 
 [server]
@@ -101,8 +105,8 @@ evaluate_every = 5
 """
 
 _ROLES = {
-    "label": "what to predict",
-    "client": "who owns the row",
+    "label": "the column to predict",
+    "client": "identifies the client of a row",
     "split": "which rows are for training, which for testing",
     "text": "",
     "numeric": "",
@@ -200,8 +204,8 @@ def _features(roles: set[str], reading: TextReading, rule: OneBitRule | None) ->
         lines.append(f"list = {quoted(reading.list)}")
     if roles & {"numeric", "categorical"}:
         lines.append(
-            'numeric = "robust"                    # 1 % at either end of a column counts for'
-            ' nothing; or "minmax", "raw"'
+            'numeric = "robust"                    # scaled by the 1st and 99th percentiles;'
+            ' or "minmax", "raw"'
         )
         lines.append('categorical = "onehot"                # or "codes"')
     return "\n".join(["", "[features]", *lines, ""]) if lines else ""
