@@ -291,7 +291,7 @@ def test_a_site_sends_its_sum_many_times(tmp_path) -> None:
     assert model_of(often) == model_of(honest)
     assert len(refused_in(often)) == 7, "six copies, and one sentence about the others"
     assert "it sent 50 messages, of which 7 are read" in refused_in(often)[0]
-    assert "needs clients that were asked and have not answered" in refused_in(often)[1]
+    assert "was not asked, or has already responded" in refused_in(often)[1]
 
 
 def test_a_site_says_who_refuses_for_its_own_clients_once_each(tmp_path) -> None:

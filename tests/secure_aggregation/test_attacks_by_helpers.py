@@ -122,7 +122,7 @@ ATTACKS: dict[str, tuple[Change, str, str]] = {
         LARGE,
     ),
     "numbers of 64 bits": (_wide, "helper 2", "needs payload_size"),
-    "a part of another round": (with_header(round_no=2), "helper 2", "needs round 1, got round 2"),
+    "a part of another round": (with_header(round_no=2), "helper 2", "it must be for round 1, got round 2"),
     "a part of fewer numbers": (with_header(dim=1), "helper 2", "needs dim"),
 }
 
@@ -210,7 +210,7 @@ def test_the_only_helper_has_most_of_the_clients(
     confirmations = {name: one.confirmation for name, one in begun.items()}
     assert begin(servers["a"], terms, confirmations)
     assert train(servers["a"], "a")
-    assert "c alone can take its noise and its own clients' updates off the sum" in "\n".join(
+    assert "c alone can subtract its noise and its own clients' updates from the sum" in "\n".join(
         told["a"]
     )
     assert "c alone" not in "\n".join(told["c"])
@@ -218,7 +218,7 @@ def test_the_only_helper_has_most_of_the_clients(
 
 @pytest.mark.parametrize(
     ("helpers", "sentence"),
-    [(1, "the helper to add the noise"), (2, "keeps to itself and adds its noise")],
+    [(1, "the helper adds the noise"), (2, "keeps its secrets and adds its noise")],
 )
 def test_the_claim_says_that_helpers_must_add_the_noise(helpers: int, sentence: str) -> None:
     """Nobody sees whether a helper did."""

@@ -192,5 +192,5 @@ def test_settings_without_meaning_are_refused(reviews) -> None:
         job(reviews, protect="record", clip=1.0, batch_rows=10)
     with pytest.raises(PlanError, match=r"filter\.batch_rows"):
         job(reviews, protect="record", clip=1.0, epsilon=1.0)
-    with pytest.raises(PlanError, match="codec the server can read"):
+    with pytest.raises(PlanError, match="a codec that the server can decode"):
         job(reviews, codec={"name": "hashcomb", "x_min": -1, "x_max": 1})

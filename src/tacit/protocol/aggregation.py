@@ -56,21 +56,21 @@ class Intake:
         """Raise WireError if a response must not be added."""
         if round_no != self.round_no:
             raise WireError(
-                f"answer from sender {sender} refused: needs round {self.round_no}, got round"
+                f"response from sender {sender} refused: it must be for round {self.round_no}, got round"
                 f" {round_no}"
             )
         if sender in self._seen:
             raise WireError(
-                f"answer from sender {sender} refused: needs one answer per round, got another"
+                f"response from sender {sender} refused: it has already responded in this round"
             )
         if sender not in self._waited_for:
             raise WireError(
-                f"answer from sender {sender} refused: needs a client that was asked in this round"
+                f"response from sender {sender} refused: it was not asked in this round"
             )
         if not self.least_weight <= weight <= self.largest_weight:
             allowed = f"from {self.least_weight} to {self.largest_weight:,}"
             raise WireError(
-                f"answer from sender {sender} refused: needs a weight {allowed}, got {weight:,}"
+                f"response from sender {sender} refused: its weight must be {allowed}, got {weight:,}"
             )
 
     def check_commitment(self, sender: int, payload: memoryview) -> None:
@@ -78,26 +78,25 @@ class Intake:
         promised = self._commitments.get(sender)
         if promised is not None and compute_commitment(payload) != promised:
             raise WireError(
-                f"answer from sender {sender} refused: needs the update it committed to before the"
-                " vote, got another"
+                f"response from sender {sender} refused: it is not the update that it"
+                " committed to before the vote"
             )
 
     def check_all(self, senders: list[int], weight: int) -> None:
         """Raise WireError if a site's sum over several clients must not be added."""
         if len(set(senders)) != len(senders):
-            raise WireError("sum refused: needs each client once, got one twice")
+            raise WireError("sum refused: it contains a client twice")
         unknown = [
             sender for sender in senders if sender not in self._waited_for or sender in self._seen
         ]
         if unknown:
             raise WireError(
-                "sum refused: needs clients that were asked and have not answered, got"
-                f" {unknown[0]}"
+                f"sum refused: client {unknown[0]} was not asked, or has already responded"
             )
         if not len(senders) <= weight <= len(senders) * self.largest_weight:
             most = len(senders) * self.largest_weight
             raise WireError(
-                f"sum refused: needs a weight from {len(senders):,} to {most:,}, got {weight:,}"
+                f"sum refused: its weight must be from {len(senders):,} to {most:,}, got {weight:,}"
             )
 
     def note(self, *senders: int) -> None:
