@@ -1,7 +1,6 @@
-"""The plan: one TOML file per job, one table per room, each table a small frozen dataclass in a
-file of its own.
+"""The plan of a job: one TOML file, whose tables are frozen dataclasses, one module each.
 
-Loading is strict and says everything that is wrong at once. Nothing here reads data.
+Loading is strict and reports all problems at once. Nothing here reads data.
 """
 
 from tacit.plan.codec import (

@@ -1,8 +1,7 @@
-"""Introduces the rooms to each other: what a round is, what carries it, and how a whole run goes
-through its rounds.
+"""Simulations: all clients of a run on one machine.
 
-`start` and `resume` are loaded when first asked for: whoever only looks at a run's folder need not
-load what trains.
+`start` and `resume` are imported on first use, so that reading a run's folder does not import the
+training code.
 """
 
 from __future__ import annotations

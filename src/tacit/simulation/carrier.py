@@ -39,7 +39,7 @@ Helpers = tuple[dict[str, "Helper"], ...]
 """The helpers in order, each by the name of the exchange that asks it."""
 
 _BESIDE_A_MODEL = 1 << 20
-"""Bytes of what a question has beside a model; a longer question travels through a pipe in part."""
+"""Maximum bytes of a request in addition to a model; the rest of a longer one goes through a pipe."""
 
 
 class Simulation:
