@@ -58,7 +58,7 @@ def test_the_log_says_how_much_of_the_noise_is_ones_own(tmp_path) -> None:
     confirmations = {name: begin(server, terms).confirmation for name, server in servers.items()}
     assert begin(servers["a"], terms, confirmations)
     assert (
-        "your own clients make 0.33 of the noise, the rest is that of clients that other sites say"
+        "your own clients add 0.33 of the noise, clients of the other sites add the rest"
         " they have" in network.told["a"][-1]
     )
 
