@@ -10,10 +10,13 @@ The working folder is not searched, so a file that happens to be there is never 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
+import inspect
 import re
 import sys
+from collections.abc import Callable, Mapping
 from importlib.machinery import PathFinder
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -79,6 +82,11 @@ class Reference(str):
 
 def find_entry_points(part: Part) -> dict[str, Reference]:
     """Find the installed entry points of a group by name; nothing is imported."""
+    return dict(_find_entry_points(part, tuple(sys.path)))
+
+
+@functools.cache
+def _find_entry_points(part: Part, path: tuple[str, ...]) -> dict[str, Reference]:
     found: dict[str, Reference] = {}
     for one in entry_points(group=f"tacit.{part}"):
         reference = Reference(one.value)
@@ -164,3 +172,27 @@ def load(key: str, reference: Reference) -> Any:
         raise PlanError(
             f"{where}: {file} has no {reference.attribute!r}; write it there, or correct the name"
         ) from None
+
+
+def load_function(
+    key: str, reference: Reference, parameters: tuple[str, ...], settings: Mapping[str, object]
+) -> Callable[..., Any]:
+    """Import the function that a plan's `key` names, and check that it can be called with these
+    positional parameters and with the plan's settings as keywords.
+
+    Whoever calls this has permission to run the code.
+    """
+    found = load(key, reference)
+    called = f"({', '.join([*parameters, *(f'{name}=…' for name in settings)])})"
+    where = f"{key} = {reference.path!r}"
+    if not callable(found) or isinstance(found, type):
+        raise PlanError(f"{where} must be a function that takes {called}, got {found!r}")
+    try:
+        inspect.signature(found).bind(*parameters, **settings)
+    except TypeError as error:
+        raise PlanError(
+            f"{where} must be a function that takes {called}: {error}; change its parameters, or"
+            " the settings in the plan"
+        ) from None
+    function: Callable[..., Any] = found
+    return function

@@ -101,6 +101,10 @@ def train_with(settings: plan.Server) -> Train:
     )
 
 
+def attack_of(kind: Any) -> Any:
+    return kind(kind="mine.attacks:one") if kind is plan.OwnAttack else kind()
+
+
 def votes_of(settings: Any) -> object:
     return Misbehaving(settings, np.array([True, True]), ROOT, rows_before=False).votes(
         slot(0), np.array([True]), np.array([1]), 9
@@ -241,7 +245,7 @@ CONSUMERS: dict[str, Callable[[], object]] = {
         _head_place(),
     ),  # type: ignore[arg-type]
     **{
-        f"{kind.__name__}.votes": lambda kind=kind: votes_of(unknown(kind(), "votes"))
+        f"{kind.__name__}.votes": lambda kind=kind: votes_of(unknown(attack_of(kind), "votes"))
         for kind in get_args(plan.Corrupt)
     },
     "Server.cohort": lambda: server.choose_cohort(server_with("cohort"), 3, ROOT),

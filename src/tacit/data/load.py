@@ -21,6 +21,7 @@ from tacit.data.read import TextFormat, is_file_source, read_file
 from tacit.data.roles.roles import check_roles, merge_roles
 from tacit.data.table import Table
 from tacit.errors import DataError
+from tacit.extensions import Reference
 from tacit.plan import GIVEN, Columns, Data
 from tacit.randomness import Draws
 
@@ -133,7 +134,12 @@ def resolve_columns(data: Data) -> Columns:
 
 def is_named_source(source: str) -> bool:
     """Whether a data source is a named public data set."""
-    return source != GIVEN and not source.startswith("hf:") and not is_file_source(source)
+    return not (
+        source == GIVEN
+        or source.startswith("hf:")
+        or isinstance(source, Reference)
+        or is_file_source(source)
+    )
 
 
 def _read_rows(
@@ -143,6 +149,11 @@ def _read_rows(
     if input_rows is not None or source == GIVEN:
         frame, split = from_input_rows(input_rows)
         return frame, _with_split(data.columns, split), "Rows handed over in Python"
+    if isinstance(source, Reference):
+        from tacit.data.own import read_own_data_set
+
+        frame, split = from_input_rows(read_own_data_set(source))
+        return frame, _with_split(data.columns, split), f"Data set {source.path}"
     if source.startswith("hf:"):
         frame, split = from_hub(source.removeprefix("hf:"))
         return (

@@ -9,7 +9,7 @@ from pydantic.fields import FieldInfo
 
 from tacit.errors import did_you_mean
 from tacit.plan.key_hints import find_key
-from tacit.plan.kinds import OWN, Needs, Per, fields_of, tables_in, tag_of
+from tacit.plan.kinds import OWN, Needs, OrOwn, Per, fields_of, tables_in, tag_of
 from tacit.plan.plan import Plan
 
 _WANTED = {
@@ -67,7 +67,8 @@ def _explain(problem: Any, root: Any) -> str:
             word.strip("'") for word in str(context["expected"]).replace(" or ", ", ").split(", ")
         ]
         guess = did_you_mean(found, words) if isinstance(found, str) else ""
-        return f"{key.written} must be one of {', '.join(words)}; got {_shown(found)}.{guess}"
+        own = f", or your own as {OWN}" if _said(key.field, OrOwn) else ""
+        return f"{key.written} must be one of {', '.join(words)}{own}; got {_shown(found)}.{guess}"
     if kind == "union_tag_invalid":
         return _unknown_name(key, found)
     if kind in ("dataclass_type", "dataclass_exact_type", "union_tag_not_found"):

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Container
+from collections.abc import Callable, Container
 from types import NoneType
 from typing import Annotated, Any, TypeVar, get_args
 
 from annotated_types import Ge, Gt, Le, Len, Lt
-from pydantic import BeforeValidator, ConfigDict, GetCoreSchemaHandler
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidatorFunctionWrapHandler,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
@@ -42,6 +48,8 @@ Listed = BeforeValidator(_as_tuple)
 ListedEach = BeforeValidator(_each_as_tuple)
 """The same for each value of a table."""
 Many = Annotated[tuple[One, ...], Listed]
+Setting = bool | int | float | str
+"""A value in the table of settings of a part of the user's own."""
 
 OWN = extensions.FORM
 """Stands for every name that refers to a user-defined part."""
@@ -68,6 +76,38 @@ class Own:
                 f"no installed package has an entry point of this name in the group tacit.{self.part}"
             )
         return found
+
+
+@dataclasses.dataclass(frozen=True)
+class OrOwn:
+    """Allow a reference to a part of the user's own where a key has built-in values.
+
+    A string for which `is_built_in` is true never refers to a part of the user's own.
+    """
+
+    part: extensions.Part
+    is_built_in: Callable[[str], bool]
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Build the schema that tries references first; nothing is imported."""
+        built_in = [one for one in get_args(source) if one is not Reference]
+        inner = handler.generate_schema(built_in[0]) if built_in else handler(source)
+        return core_schema.no_info_wrap_validator_function(self._read, inner)
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Describe the built-in values, and any string with a colon."""
+        return {"anyOf": [handler(schema), {"type": "string", "pattern": ":"}]}
+
+    def _read(self, value: Any, read_built_in: ValidatorFunctionWrapHandler) -> Any:
+        if isinstance(value, str) and not self.is_built_in(value):
+            found = extensions.resolve(self.part, value)
+            if found is not None:
+                return found
+        return read_built_in(value)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -109,7 +109,7 @@ class Plan:
     filter: Filter | None = None
     """Clients vote privately on whose data harms the model. Without this table there are no votes.
     """
-    corrupt: Annotated[Corrupt | None, ByName("random_labels")] = None
+    corrupt: Annotated[Corrupt | None, ByName("random_labels", own="attacks")] = None
     """Clients that are corrupted on purpose, for experiments in simulations. Without this table all
     clients are honest.
     """

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.fields import FieldInfo
 
-from tacit.plan.kinds import fields_of, tables_in, tag_of
+from tacit.plan.kinds import OWN, OrOwn, Setting, fields_of, tables_in, tag_of
 from tacit.plan.plan import Plan
 
 _HEAD = """\
@@ -91,6 +91,8 @@ def _table(table: Any, path: str) -> Iterator[str]:
     for name, field in fields_of(table).items():
         if not tables_in(field.annotation):
             takes = _takes(field.annotation, field.metadata)
+            if any(isinstance(one, OrOwn) for one in field.metadata):
+                takes += f", or `{OWN}`"
             yield (
                 f"| `{path}{name}` | {takes} | {_default(field)} | {_meaning(path + name, field)} |"
             )
@@ -119,6 +121,8 @@ def _takes(kind: Any, limits: Sequence[Any] = ()) -> str:
     origin, parts = get_origin(kind), [part for part in get_args(kind) if part is not NoneType]
     if origin in (Union, UnionType):
         return _takes(parts[0], limits)
+    if origin is dict and parts[1] == Setting:
+        return "table of setting = value"
     if origin is dict:
         return (
             "table of column = rule"

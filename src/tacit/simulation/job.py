@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from tacit import codecs
 from tacit import plan as plans
 from tacit.assembly import negotiated
+from tacit.assembly.own_parts import check_own_parts
 from tacit.assembly.run_files import StoredFeatures, open_desk, store_model, write_beginning
 from tacit.errors import RunError, TacitError
 from tacit.files import replace_file
@@ -44,7 +44,7 @@ def start(
     plans.check(plan)
     negotiated.read_negotiated(plan)  # refused before anything is made
     plan = plans.pin_own_parts(plan)  # a resumed run needs the same code
-    codecs.check_own(plan.codec)
+    check_own_parts(plan, module)
     place = run_folder.create(plan, root)
     observer = observer or Silence()
     try:
@@ -122,6 +122,7 @@ class Job:
             allow_code=self.allow_code,
             module=self.module,
         )
+        check_own_parts(self.plan, self.module)
         with children.stoppable():
             data = self._data()
             fingerprints = fingerprints_of(self.plan, data)

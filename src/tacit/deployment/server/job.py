@@ -14,8 +14,9 @@ from pathlib import Path
 import polars as pl
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
-from tacit import codecs, features
+from tacit import features
 from tacit import plan as plans
+from tacit.assembly.own_parts import check_own_parts
 from tacit.assembly.run_files import StoredFeatures, open_desk, store_model, write_beginning
 from tacit.deployment import bodies
 from tacit.deployment.bodies import BeginRequest, RecordHead, SiteResponse, Terms
@@ -78,7 +79,7 @@ def prepare(plan: Plan, root: Path, **settings: object) -> Path:
     """Create the folder of a run between sites; `resume` begins it."""
     plans.check(plan)
     plan = plans.pin_own_parts(prepare_for_sites(plan, bool(settings.get("simulated_noise"))))
-    codecs.check_own(plan.codec)
+    check_own_parts(plan)
     place = run_folder.create(plan, root)
     stem = (
         re.sub(r"[^A-Za-z0-9_-]", "", place.name).lstrip("-_") or "run"

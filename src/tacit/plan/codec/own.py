@@ -7,9 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from tacit.plan.kinds import OWN, STRICT, Name, Needs, Own
-
-Setting = bool | int | float | str
+from tacit.plan.kinds import OWN, STRICT, Name, Needs, Own, Setting
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import Ge, Gt, Le
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from tacit.plan.kinds import STRICT, Count, Many, Positive
+from tacit.plan.kinds import OWN, STRICT, Count, Many, Name, Needs, Own, Positive, Setting
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -155,6 +156,19 @@ class Mimic(_CorruptClients):
     kind: Literal["mimic"] = "mimic"
 
 
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class OwnAttack(_CorruptClients):
+    """Your own attack: a function that replaces a corrupted client's honest update."""
+
+    kind: Annotated[str, Own("attacks"), Needs(f"a function as {OWN}")]
+    """A function as `package.module:name`, in an installed package or in a folder of PYTHONPATH, or
+    an entry point of the group `tacit.attacks` ([extend.md](extend.md)). With `@sha256:` and the
+    SHA-256 of its file at the end, other code is refused; a run writes it into its own plan.
+    """
+    settings: dict[Name, Setting] = field(default_factory=dict)
+    """What the function takes as keyword arguments."""
+
+
 CorruptRows = RandomLabels | FlippedLabels | FeatureNoise | Backdoor
 """Corruptions of a client's rows; the client then trains honestly on them."""
 Colluding = ALIE | IPM | Mimic
@@ -170,6 +184,7 @@ Corrupt = (
     | ALIE
     | IPM
     | Mimic
+    | OwnAttack
 )
 
 

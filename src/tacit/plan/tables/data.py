@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic.dataclasses import dataclass
 
 from tacit.column_statistics.number_format import DecimalMark
-from tacit.plan.kinds import STRICT, Count, Name, Positive, Share
+from tacit.extensions import Reference
+from tacit.plan.kinds import STRICT, Count, Name, OrOwn, Positive, Share
 from tacit.plan.tables.columns import Columns
 from tacit.plan.tables.share import RowSharing
 
@@ -38,14 +39,20 @@ _FILES = (
 )
 
 
+def _is_place(source: str) -> bool:
+    """Whether `data.source` names a place to read from, and not code or a named data set."""
+    return source == GIVEN or source.startswith("hf:") or source.lower().endswith(_FILES)
+
+
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Data:
     """The source of the rows, and how clients hold them."""
 
-    source: Name = "newsgroups20"
+    source: Annotated[Name, OrOwn("datasets", _is_place)] = "newsgroups20"
     """A name from `tacit data list`, a file (`.csv` `.tsv` `.txt` `.data` `.json` `.jsonl` `.xlsx`
     `.parquet` `.arrow`, also compressed as `.gz` or `.zst`), or `hf:NAME`. A relative path is
-    resolved against the plan's folder, then the working directory.
+    resolved against the plan's folder, then the working directory. Also a data set of your own, as
+    `package.module:name` or an entry point of the group `tacit.datasets` ([extend.md](extend.md)).
     """
     encoding: Name | None = None
     """Encoding of a text file, such as `cp1252`. Default: UTF-8; if that fails, the encoding is
@@ -120,7 +127,7 @@ def problems(plan: Plan) -> list[str]:
         found.append(f"data.test_source cannot be combined with {what}; remove one of them")
     if data.divide_test and data.local_test:
         found.append("data.divide_test cannot be combined with data.local_test; remove one of them")
-    return [*found, *_deal_problems(plan), *(_file_problems(data) if is_file(data) else ())]
+    return [*found, *_deal_problems(plan), *(_file_problems(data) if _needs_columns(data) else ())]
 
 
 def _deal_problems(plan: Plan) -> list[str]:
@@ -146,7 +153,13 @@ def _deal_problems(plan: Plan) -> list[str]:
 def run_problems(plan: Plan) -> list[str]:
     """A sentence if a run would have no test rows; `tacit disclose` works without any."""
     data = plan.data
-    if not is_file(data) or data.test or data.test_source or data.validation or data.columns.split:
+    if (
+        not _needs_columns(data)
+        or data.test
+        or data.test_source
+        or data.validation
+        or data.columns.split
+    ):
         return []
     return ["data.test must be greater than 0, since nothing else defines test rows; got 0"]
 
@@ -156,8 +169,12 @@ def is_file(data: Data) -> bool:
     return data.source.lower().endswith(_FILES)
 
 
+def _needs_columns(data: Data) -> bool:
+    return is_file(data) or isinstance(data.source, Reference)
+
+
 def _file_problems(data: Data) -> list[str]:
-    """List column roles that a file requires; named data sets define their own."""
+    """List column roles that a file or an own data set requires; named data sets define their own."""
     columns, found = data.columns, []
     if data.partition == "client" and not columns.client:
         found.append(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, assert_never
+from dataclasses import field
+from typing import TYPE_CHECKING, Annotated, Literal, assert_never, get_args
 
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
+from tacit.extensions import Reference
 from tacit.plan.codec import DPSum, HashComb, OneBit, Skellam
-from tacit.plan.kinds import STRICT, Count, Positive, Share
+from tacit.plan.kinds import STRICT, Count, Name, OrOwn, Positive, Setting, Share
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -52,22 +54,25 @@ class Server:
     """Where responses are added: at the server, or first at each site, over its own clients. A
     simulation computes the same result.
     """
-    rule: Rule = "mean"
+    rule: Annotated[Rule | Reference, OrOwn("rules", get_args(Rule).__contains__)] = "mean"
     """Aggregation rule: the mean, or a rule that is robust to a few bad clients, for which the
     server decodes each update separately ([lazyinf.md](lazyinf.md)). Randomised updates are decoded
-    as noisy ones.
+    as noisy ones. Also a rule of your own, as `package.module:name` or an entry point of the group
+    `tacit.rules` ([extend.md](extend.md)).
     """
+    rule_settings: dict[Name, Setting] = field(default_factory=dict)
+    """A rule of your own: what it takes as keyword arguments."""
     mix: bool = False
     """Before the rule, replace each update by the mean of its nearest neighbours: a share of 1 -
     `assumed_bad` of all updates.
     """
     assumed_bad: Share | None = None
-    """`trimmed_mean`, `multi_krum`, `zeno`, `mix`: share of a round's clients that may be bad; less
-    than half, except for `zeno`.
+    """`trimmed_mean`, `multi_krum`, `zeno`, `mix`, a rule of your own: share of a round's clients that
+    may be bad; less than half, except for `zeno`.
     """
     bound: Positive | None = None
-    """`norm_bound`, `centred_clipping`: maximum L2 distance of an update from zero or from the last
-    mean; default: the median distance.
+    """`norm_bound`, `centred_clipping`, a rule of your own: maximum L2 distance of an update from
+    zero or from the last mean; default: the median distance.
     """
     optimizer: Literal["sgd", "momentum", "adam", "yogi"] = "sgd"
     """The server's optimiser, applied to the mean update; `sgd` with `lr = 1.0` is plain averaging.
@@ -100,6 +105,11 @@ class Server:
     def one_by_one(self) -> bool:
         """Whether the server decodes each update separately, not only their sum."""
         return self.rule != "mean" or self.mix
+
+    @property
+    def own_rule(self) -> Reference | None:
+        """The rule of the user's own, if the plan names one."""
+        return self.rule if isinstance(self.rule, Reference) else None
 
     @property
     def sums_at_site(self) -> bool:
@@ -183,7 +193,7 @@ def _rule_problems(plan: Plan) -> list[str]:
         found.append(
             f"server.assumed_bad is required with {rule}: the share of clients that may be bad"
         )
-    if not counts and server.assumed_bad is not None:
+    if not counts and server.assumed_bad is not None and not server.own_rule:
         found.append(
             f"server.assumed_bad cannot be used with {rule}; use 'trimmed_mean', 'multi_krum',"
             " 'zeno' or mix, or remove it"
@@ -197,7 +207,11 @@ def _rule_problems(plan: Plan) -> list[str]:
             "server.assumed_bad must be less than 0.5, since no rule can tell which half is bad;"
             f" got {server.assumed_bad:g}"
         )
-    if server.bound is not None and server.rule not in _BOUNDED:
+    if server.rule_settings and not server.own_rule:
+        found.append(
+            f"server.rule_settings cannot be used with {rule}; name a rule of your own, or remove it"
+        )
+    if server.bound is not None and server.rule not in _BOUNDED and not server.own_rule:
         found.append(
             f"server.bound cannot be used with {rule}; use 'norm_bound' or 'centred_clipping', or"
             " remove it"
@@ -231,7 +245,9 @@ def _rule_problems(plan: Plan) -> list[str]:
             f"codec.name must be a codec with noise at each client, or without noise, with {rule};"
             f" got {plan.codec.name!r}, whose noise is for a sum"
         )
-    if server.weights != "equal" and (server.mix or server.rule not in _WEIGHTED):
+    if server.weights != "equal" and (
+        server.mix or not (server.own_rule or server.rule in _WEIGHTED)
+    ):
         found.append(
             f"server.weights must be 'equal' with {rule}, which gives each client the same weight; got"
             f" {server.weights!r}"
@@ -240,4 +256,5 @@ def _rule_problems(plan: Plan) -> list[str]:
 
 
 def _name_rule(server: Server) -> str:
-    return f"server.rule = {server.rule!r}{' and server.mix' if server.mix else ''}"
+    rule = server.own_rule.path if server.own_rule else server.rule
+    return f"server.rule = {rule!r}{' and server.mix' if server.mix else ''}"

@@ -307,7 +307,11 @@ class UpdateExchange(Exchange):
         given, clean = server.Updates(names=names, rows=rows, weights=weights), None
         if self.judge is not None:
             clean = self.judge(state.model, state.round_no)
-        others = {name: array for name, array in state.arrays.items() if name not in server.MEMORY}
+        others = {
+            name: array
+            for name, array in state.arrays.items()
+            if not name.startswith(server.MEMORY)
+        }
         with one_thread():  # were BLAS to use more, a result could depend on the machine's cores
             mean, memory = server.combine(self.agreement.server, given, state.arrays, clean)
         return mean, {**others, **memory}

@@ -4,6 +4,7 @@ steer.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, assert_never
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import plan
+from tacit.extensions import Reference
 from tacit.rows import Vector
 from tacit.server.rules.clean import TrustedReference, fltrust, zeno
 from tacit.server.rules.clipping import centred_clipping, norm_bound
@@ -24,9 +26,9 @@ from tacit.server.rules.neighbours import mix_neighbours, multi_krum
 Memory = dict[str, NDArray[Any]]
 """What a rule remembers between rounds, by name; empty for most."""
 
+MEMORY = "rule."
+"""How the name of everything that a rule remembers begins."""
 _CENTRE, _NAMES, _HISTORY = "rule.centre", "rule.names", "rule.history"
-MEMORY = (_CENTRE, _NAMES, _HISTORY)
-"""Everything that any rule remembers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +92,10 @@ def combine(
 def get_rule(settings: plan.Server) -> Combine:
     """Look up the function of a plan's rule. A rule without one fails here, when a run is built."""
     match settings.rule:
+        case Reference():
+            from tacit.server.rules.own import combine_by_own_rule
+
+            return functools.partial(combine_by_own_rule, settings)
         case "mean":
             return lambda seen, memory: (mean(seen.rows, seen.counts), {})
         case "median":

@@ -16,6 +16,7 @@ from tacit.plan.tables.corrupt import (
     CorruptRows,
     FreeRider,
     Mimic,
+    OwnAttack,
     RandomUpdate,
     SignFlip,
 )
@@ -67,6 +68,11 @@ class Misbehaving(Honest):
                     update.row, self.draws.at(round_no, slot.name, exchange), settings.scale
                 )
             )
+        if isinstance(settings, OwnAttack):
+            from tacit.training.own_attack import attack_by_own_code
+
+            draws = self.draws.at(round_no, slot.name, exchange)
+            return DenseUpdate(attack_by_own_code(settings, update.row, draws))
         if isinstance(settings, Colluding):
             return DenseUpdate(self.common[exchange])
         if isinstance(settings, CorruptRows):

@@ -81,7 +81,9 @@ def _norm_bound(plan: Plan) -> float | None:
 
 def _averaged(plan: Plan) -> Plan:
     """Return the plan as a mean of updates, with its own learning rates."""
-    server = replace(plan.server, rule="mean", mix=False, assumed_bad=None, bound=None)
+    server = replace(
+        plan.server, rule="mean", rule_settings={}, mix=False, assumed_bad=None, bound=None
+    )
     return replace(plan, local=replace(plan.local, method="fedavg", proximal=0.0), server=server)
 
 

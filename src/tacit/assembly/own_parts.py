@@ -1,0 +1,28 @@
+"""Parts of the user's own that a plan names, imported and checked before a run reads data."""
+
+from __future__ import annotations
+
+from tacit.codecs import check_own
+from tacit.plan import OwnModule, Plan, find_own_parts
+
+
+def check_own_parts(plan: Plan, module: object | None = None) -> None:
+    """Import every part of the user's own, and raise PlanError for the first one that does not fit.
+
+    `module` is the network itself, handed over in Python: then its class is not imported. Whoever
+    calls this has permission to run the code.
+    """
+    if not find_own_parts(plan):
+        return
+    from tacit.data.own import check_own_data_set
+    from tacit.server.rules.own import check_own_rule
+    from tacit.training.own_attack import check_own_attack
+
+    check_own(plan.codec)
+    check_own_rule(plan.server)
+    check_own_attack(plan.corrupt)
+    check_own_data_set(plan.data)
+    if isinstance(plan.model, OwnModule) and module is None:
+        from tacit.training.modules.own import import_class
+
+        import_class(plan.model)
