@@ -127,7 +127,7 @@ def test_what_is_missing_is_named_before_data_is_read(folder: Path, part: str) -
         tacit.run(settings, observer=tacit.Silence())
     (folder / f"{module}.py").unlink()
     forget(folder, part)
-    with pytest.raises(PlanError, match=rf"{key} = .* cannot be imported.*install the package"):
+    with pytest.raises(PlanError, match=rf"{key} = .* cannot be imported.*install its package"):
         tacit.run(settings, observer=tacit.Silence())
     assert not list(Path().glob("runs/*"))
 

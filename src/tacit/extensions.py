@@ -180,7 +180,7 @@ def load_function(
     """Import the function that a plan's `key` names, and check that it can be called with these
     positional parameters and with the plan's settings as keywords.
 
-    Whoever calls this has permission to run the code.
+    The caller has permission to run the code.
     """
     found = load(key, reference)
     called = f"({', '.join([*parameters, *(f'{name}=…' for name in settings)])})"

@@ -23,7 +23,7 @@ def check_own_data_set(data: Data) -> None:
 def read_own_data_set(source: Reference) -> object:
     """Call the function that a plan names as its data set.
 
-    Whoever calls this has permission to run the code.
+    The caller has permission to run the code.
     """
     return _load(source)()
 

@@ -30,8 +30,8 @@ def check_own_attack(settings: Corrupt | None) -> None:
 def attack_by_own_code(settings: OwnAttack, honest: Vector, draws: Draws) -> Vector:
     """Compute what a corrupted client sends in place of its honest update.
 
-    Raises PlanError if the function returns anything but one number per parameter. Whoever calls
-    this has permission to run the code.
+    Raises PlanError if the function returns anything but one number per parameter. The caller has
+    permission to run the code.
     """
     attack = _load(Reference(settings.kind), tuple(settings.settings.items()))
     sent = np.asarray(attack(honest.copy(), draws, **settings.settings), np.float32)
