@@ -9,8 +9,8 @@ from tacit.plan import OwnModule, Plan, find_own_parts
 def check_own_parts(plan: Plan, module: object | None = None) -> None:
     """Import every part of the user's own, and raise PlanError for the first one that does not fit.
 
-    `module` is the network itself, handed over in Python: then its class is not imported. Whoever
-    calls this has permission to run the code.
+    `module` is the network itself, handed over in Python: then its class is not imported. The
+    caller has permission to run the code.
     """
     if not find_own_parts(plan):
         return
