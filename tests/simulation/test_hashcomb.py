@@ -157,12 +157,13 @@ def negotiated(folder: Path, run: str = "small", levels: int = 10) -> Path:
     return folder / "agreed.json"
 
 
-def test_a_negotiated_file_gives_a_run_its_range_and_secret(reviews, tmp_path) -> None:
+def test_a_negotiated_file_gives_a_run_its_range_and_secret(reviews, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)  # draws depend on the path as the plan spells it
     agreed = negotiated(tmp_path)
     folder = simulation.start(
         small_plan(
             reviews,
-            codec={"name": "hashcomb", "agreed": str(agreed), "levels": 10},
+            codec={"name": "hashcomb", "agreed": agreed.name, "levels": 10},
             server__rounds=12,
         ),
         tmp_path,
