@@ -58,8 +58,8 @@ def test_the_log_says_how_much_of_the_noise_is_ones_own(tmp_path) -> None:
     confirmations = {name: begin(server, terms).confirmation for name, server in servers.items()}
     assert begin(servers["a"], terms, confirmations)
     assert (
-        "your own clients add 0.33 of the noise, clients of the other sites add the rest"
-        " they have" in network.told["a"][-1]
+        "your own clients add 0.33 of the noise, and clients that other sites say they have add"
+        " the rest" in network.told["a"][-1]
     )
 
 

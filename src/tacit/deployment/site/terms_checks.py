@@ -207,6 +207,6 @@ def describe_trust(terms: Terms, sums: AggregationFacts, site: str) -> str:
         return said
     share = own_noise_share(terms, sums, site)
     return (
-        f"{said}; your own clients add {share:.2g} of the noise, clients of the other sites add"
-        " the rest"
+        f"{said}; your own clients add {share:.2g} of the noise, and clients that other sites say"
+        " they have add the rest"
     )
