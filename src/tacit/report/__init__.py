@@ -1,4 +1,4 @@
-"""Run record in, tables and pages out. Reads nothing but the record."""
+"""Tables and pages about a run, computed from its record alone."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ __all__ = [
 
 
 def write(folder: Path) -> Path:
-    """Return the path of the run's report page, written anew from its record."""
-    # The charts' script is five megabytes: load it only where a page is wanted.
+    """Write the run's report page from its record and return its path."""
+    # The chart library has five megabytes: load it only if a page is written.
     from tacit.report.pages.page import write as write_page
 
     return write_page(folder)

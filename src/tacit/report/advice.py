@@ -23,14 +23,14 @@ from tacit.runs.record import RUN
 
 _FEW_ROUNDS = 10
 _USUAL_EPSILON, _USUAL_CLIENTS = 8.0, 5000
-"""Where the `private` preset was tried most: of epsilon per run and clients, the one further below
-this is called too small.
+"""Typical values for the `private` preset. Of epsilon per run and clients, the one further below is
+called too small.
 """
 
 
 def explain_gap(run: Summary, ours: ArmFigures, gap: Gap, distance: str) -> ResultFinding:
-    """Return the finding for a run below its reference: its cause and what to change, or which
-    baseline would tell the cause.
+    """Explain why a run is below its reference and what to change, or which baseline would show the
+    cause.
     """
     says, cause = f"Below {distance}", gap.cause
     match cause:
@@ -62,8 +62,8 @@ def _unknown(run: Summary, says: str) -> ResultFinding:
         kind="cause unknown",
         says=f"{says} The cause is unknown.",
         change=(
-            f"Add {' and '.join(repr(name) for name in missing)} to baselines: then this verdict"
-            " can tell."
+            f"Add {' and '.join(repr(name) for name in missing)} to baselines; then the report"
+            " can name the cause."
             if missing
             else ""
         ),
@@ -84,15 +84,14 @@ def _noise(run: Summary, says: str, part: float) -> ResultFinding:
         return ResultFinding(
             kind="decoder",
             says=(
-                f"{says} The decoder is wrong: codec.decoder = 'printed' decodes as the paper"
-                " prints it, which is biased."
+                f"{says} The decoder is biased: codec.decoder = 'printed' follows the paper's text,"
+                " which contains an error."
             ),
             change="Set codec.decoder = 'corrected'.",
         )
     clients = run.data.clients if run.data else 0
     cost = (
-        f"{says} Noise costs {_points(run, part)}: the same plan without noise does better by that"
-        " much."
+        f"{says} Noise costs {_points(run, part)}: the same plan without noise is that much better."
     )
     whole = run.privacy.total("run")
     asked = (run.plan.get("privacy") or {}).get("epsilon")
@@ -110,7 +109,7 @@ def _noise(run: Summary, says: str, part: float) -> ResultFinding:
         kind="too few clients",
         says=f"{cost} {clients:,} clients are few for this noise.",
         change=(
-            "Recruit more clients: the noise in the mean shrinks as they grow. `tacit advise`"
+            "Recruit more clients: the noise in the mean shrinks with their number. `tacit advise`"
             " estimates how many are enough."
         ),
     )
@@ -124,7 +123,7 @@ def _features(run: Summary, says: str, part: float) -> ResultFinding:
     return ResultFinding(
         kind="features",
         says=(
-            f"{says} The plan's features leave out what matters: central training loses"
+            f"{says} The plan's features lose information: central training loses"
             f" {_points(run, part)} with them.{blind}"
         ),
         change=phrasing.READ_ALL_WORDS if run.data and run.data.text else phrasing.KEEP_SCALE,
@@ -132,9 +131,7 @@ def _features(run: Summary, says: str, part: float) -> ResultFinding:
 
 
 def _training(run: Summary, says: str, arm: ArmFigures | None, cause: str) -> ResultFinding:
-    """Return what is wrong with how clients train, seen on the arm that has the plan's settings and
-    no noise.
-    """
+    """Judge how clients train, on the arm with the plan's settings and no noise."""
     if drifts_towards_own_labels(run):
         return _label_skew(run, says)
     once = _measured_once(run, says, arm)
@@ -153,19 +150,19 @@ def _training(run: Summary, says: str, arm: ArmFigures | None, cause: str) -> Re
         return ResultFinding(
             kind="division",
             says=(
-                f"{says} FedAvg without noise lacks about as much: the division into clients"
-                " costs it."
+                f"{says} FedAvg without noise loses about as much: the cause is the division into"
+                " clients."
             ),
         )
     which = find_rate_key(run.plan)
     short = arm is not None and has_falling_loss(arm)
     return ResultFinding(
         kind="settings",
-        says=f"{says} The learning rate costs it: without noise the loss "
+        says=f"{says} The cause is the learning rate: without noise the loss "
         + (
-            "was still falling when training ended, so steps are too short."
+            "was still falling when training ended, so the steps are too small."
             if short
-            else "no longer falls, so steps are too long."
+            else "no longer falls, so the steps are too large."
         ),
         change=f"{'Multiply' if short else 'Divide'} {which} by 4.",
     )
@@ -179,12 +176,12 @@ def _rounds(run: Summary) -> int:
 def _label_skew(run: Summary, says: str) -> ResultFinding:
     local, server = run.plan.get("local", {}), run.plan.get("server", {})
     sampled = server.get("cohort", "all") != "all"
-    beside = {
+    replaced = {
         "local.batch": local.get("batch"),
         "local.steps": local.get("steps"),
         "server.cohort_size": server.get("cohort_size"),
     }
-    removed = " and ".join(key for key, value in beside.items() if value is not None)
+    removed = " and ".join(key for key, value in replaced.items() if value is not None)
     return ResultFinding(
         kind="label skew",
         says=(
@@ -196,14 +193,14 @@ def _label_skew(run: Summary, says: str) -> ResultFinding:
             " local.batches = 1, with server.optimizer = 'adam', server.lr = 0.5 and server.rounds"
             " = 50."
         )
-        + (" Ask all clients in every round: server.cohort = 'all'." if sampled else "")
+        + (" Sample all clients in every round: server.cohort = 'all'." if sampled else "")
         + (f" Remove {removed}." if removed else ""),
     )
 
 
 def _measured_once(run: Summary, says: str, arm: ArmFigures | None) -> ResultFinding | None:
-    """Judge an arm with a single measurement, which cannot show a trend, by the loss of a model
-    that knows nothing.
+    """Judge an arm with a single evaluation, which cannot show a trend, by the loss of an untrained
+    model.
     """
     losses, rounds = average_quarters(arm, "loss") if arm else [], _rounds(run)
     classes = len(run.data.classes) if run.data else 0
@@ -221,8 +218,8 @@ def _measured_once(run: Summary, says: str, arm: ArmFigures | None) -> ResultFin
     return ResultFinding(
         kind="cause unknown",
         says=(
-            f"{says} The cause is unknown: one measurement does not show whether training was still"
+            f"{says} The cause is unknown: one evaluation does not show whether training was still"
             " improving."
         ),
-        change=f"Set server.evaluate_every = {max(1, rounds // 8)}: then this verdict can tell.",
+        change=f"Set server.evaluate_every = {max(1, rounds // 8)}; then the report can name the cause.",
     )

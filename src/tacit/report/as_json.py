@@ -14,7 +14,7 @@ from tacit.report.votes import VoteFigures
 
 
 def run_to_json(run: Summary, folder: Path) -> dict[str, Any]:
-    """Return a run: its own figures on top, baselines by name, and where its files are."""
+    """Convert a run: its own figures at the top, baselines by name, and the paths of its files."""
     own = run.arm("run")
     page = folder / "report.html"
     return {
@@ -48,26 +48,26 @@ def run_to_json(run: Summary, folder: Path) -> dict[str, Any]:
 
 
 def privacy_to_json(run: Summary) -> dict[str, Any]:
-    """Return a run's promise with all that it rests on."""
-    promise = run.privacy
+    """Convert a run's privacy guarantee with everything that it rests on."""
+    stated = run.privacy
     return {
         "run": run.name,
         **_owners(run),
-        "statement": promise.statement,
+        "statement": stated.statement,
         **_meaning(run),
-        "totals": [{**asdict(one.total), "composed_of": one.composition} for one in promise.totals],
-        "relation": promise.relations,
-        "mechanism": promise.mechanisms,
-        "seen_by": promise.views,
-        "trust": promise.trust,
-        "source": promise.sources,
-        "not_protected": promise.unprotected,
+        "totals": [{**asdict(one.total), "composed_of": one.composition} for one in stated.totals],
+        "relation": stated.relations,
+        "mechanism": stated.mechanisms,
+        "seen_by": stated.views,
+        "trust": stated.trust,
+        "source": stated.sources,
+        "not_protected": stated.unprotected,
         **{one.name: one.findings for one in select_latest(run.audits) if one.name == "canaries"},
     }
 
 
 def _owners(run: Summary) -> dict[str, Any]:
-    """Return whether owners were made up, and if so to whom the promise is."""
+    """Whether owners were simulated, and whom the guarantee then protects."""
     return {"owners": {"made_up": bool(run.privacy.owners), "sentence": run.privacy.owners}}
 
 
@@ -87,7 +87,7 @@ def _baseline(arm: ArmFigures) -> dict[str, Any]:
 
 
 def _votes(votes: VoteFigures) -> dict[str, Any]:
-    """Return every client's score, lowest first; a client nobody voted on has none."""
+    """Score of every client, lowest first; a client without votes has none."""
     return {
         "rounds": votes.rounds,
         "threshold": votes.threshold,

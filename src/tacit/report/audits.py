@@ -1,4 +1,4 @@
-"""What audits found out about a run, as tables and one chart, from the findings in its record."""
+"""Results of audits as tables and one chart, from the findings in a run's record."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Findings = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class AuditGrid:
-    """One table: the first `words` columns hold words, the others figures. What is `aside` is shown
-    when asked for.
+    """One table: the first `words` columns hold text, the others figures. A table that is `aside`
+    is folded on the page.
     """
 
     title: str
@@ -27,13 +27,13 @@ class AuditGrid:
 
 
 def select_latest(audits: Iterable[Audited]) -> tuple[Audited, ...]:
-    """Return the last audit of each name."""
+    """Last audit of each name."""
     return tuple({one.name: one for one in audits}.values())
 
 
 def build_grids(audit: Audited) -> list[AuditGrid]:
-    """Return the tables of an audit, those without rows left out; none for an audit this version
-    does not know.
+    """Build the tables of an audit, without empty ones; none for an audit that this version does
+    not know.
     """
     make = {
         "tokens": _tokens,
@@ -45,8 +45,8 @@ def build_grids(audit: Audited) -> list[AuditGrid]:
 
 
 def select_rebuilt(audits: Iterable[Audited]) -> dict[str, list[float]]:
-    """Return true values and what a server without the secret rebuilt of them, by kind of tokens;
-    nothing if that was not tried.
+    """True values and the values that a server without the secret reconstructed, by kind of tokens;
+    empty if not attempted.
     """
     return next(
         (one.findings["points"] for one in select_latest(audits) if one.name == "tokens"), {}
@@ -65,7 +65,7 @@ def _reconstruct(findings: Findings) -> list[AuditGrid]:
         (*case, *(found.get((*case, attacker), phrasing.NONE) for attacker in attackers))
         for case in cases
     ]
-    title = "Share of a text's words that each attacker read, one text at a time"
+    title = "Share of a text's words that each attacker recovered, one text at a time"
     return [
         AuditGrid(title=title, headings=("setting", "what is seen", *attackers), rows=rows, words=2)
     ]
@@ -92,8 +92,8 @@ def _messages(findings: Findings) -> list[AuditGrid]:
     return [
         AuditGrid(
             title=(
-                f"What messages of {findings['clients']} clients of the first round's"
-                f" {findings['cohort']:,} tell"
+                f"What messages reveal, for {findings['clients']} clients of the first round's"
+                f" {findings['cohort']:,}"
             ),
             headings=("what", "seen by", "AUC", "… without", "found", "… without", "words named"),
             rows=[
@@ -106,9 +106,9 @@ def _messages(findings: Findings) -> list[AuditGrid]:
             ],
             words=2,
             note=(
-                "Found: the share of what is there among as many highest scores. Without: another"
-                " client's message in its place, or the sum without the client. Chance has an AUC"
-                " of .5."
+                "Found: the share of true items among as many highest scores. Without: the same"
+                " attack on another client's message, or on the sum without the client. Random"
+                " guessing has an AUC of 0.5."
             ),
         )
     ]
@@ -117,13 +117,13 @@ def _messages(findings: Findings) -> list[AuditGrid]:
 def _canaries(findings: Findings) -> list[AuditGrid]:
     return [
         AuditGrid(
-            title=f"Epsilon per run that canaries show, of a claimed {findings['claimed']:g}",
+            title=f"Empirical epsilon per run from canaries; claimed: {findings['claimed']:g}",
             headings=(
-                "number",
+                "method",
                 "kind",
-                "shown",
-                "… by noise of the claimed size",
-                "most it can show",
+                "epsilon",
+                "… expected at the claim",
+                "largest possible",
             ),
             rows=[
                 (
@@ -154,7 +154,7 @@ def _tokens(findings: Findings) -> list[AuditGrid]:
 
 def _seriation(findings: Findings) -> AuditGrid:
     return AuditGrid(
-        title="Order of channels, by a server without the secret that sees one client's tokens",
+        title="Order of channels, recovered by a server without the secret from one client's tokens",
         headings=(
             "tokens",
             "rounds seen",
@@ -172,22 +172,22 @@ def _seriation(findings: Findings) -> AuditGrid:
             )
             for one in findings["seriation"]
         ],
-        note="1 is everything up to scale and direction, 0 is nothing; the better of two ways to link tokens.",
+        note="1: everything up to scale and direction is recovered; 0: nothing. The better of two ways to link tokens.",
     )
 
 
 def _insiders(findings: Findings) -> AuditGrid:
     shares = ("certain", "certain_within_one", "by_weight", "guessed", "guessed_from_mean", "equal")
     return AuditGrid(
-        title="Another client's channels, by a client that holds the secret",
+        title="Another client's channels, recovered by a client that has the secret",
         headings=(
             "clients",
-            "known for sure",
+            "known with certainty",
             "… within one channel",
             "… if weights differ",
             "best guess right",
             "… from the mean alone",
-            "bits left",
+            "bits unknown",
             "equal at all clients",
         ),
         rows=[
@@ -199,7 +199,7 @@ def _insiders(findings: Findings) -> AuditGrid:
             )
             for one in findings["insiders"]
         ],
-        note=f"Shares of the parameters; a channel says {findings['levels']} bits. The server sees the last column too.",
+        note=f"Shares of the parameters; a channel carries {findings['levels']} bits. The server sees the last column too.",
     )
 
 
@@ -210,8 +210,8 @@ def _falsified(findings: Findings) -> AuditGrid:
     )
     cases = dict.fromkeys(what for what, _ in found)
     return AuditGrid(
-        title="False histograms, by a server that lies to all clients",
-        headings=("falsification", "static tokens", "keyed tokens", "a client misses its own"),
+        title="Falsified histograms, from a server that lies to all clients",
+        headings=("falsification", "static tokens", "keyed tokens", "a client could notice"),
         rows=[
             (
                 what,
@@ -221,22 +221,24 @@ def _falsified(findings: Findings) -> AuditGrid:
             for what in cases
         ],
         words=4,
-        note="How far the next model is off, in steps: root mean squares, over the change the honest round makes. Clients do not "
-        "look for their own tokens; the last column says what they would see.",
+        note="Error of the next model, in steps: its root mean square relative to the change of an honest round. Clients do not "
+        "check for their own tokens; the last column says whether such a check would detect it.",
     )
 
 
 def _outcome(one: Findings) -> str:
     accuracy = phrasing.format_metric("accuracy", one["accuracy"])
     return (
-        "refused" if one["detected"] else f"taken: {one['off']:.2g} steps off, accuracy {accuracy}"
+        "refused"
+        if one["detected"]
+        else f"accepted: {one['off']:.2g} steps off, accuracy {accuracy}"
     )
 
 
 def _spaces(findings: Findings) -> AuditGrid:
     return AuditGrid(
-        title="Ranges to try for a server that knows how channels are hashed",
-        headings=("the range is", "ranges", "one core takes"),
+        title="Ranges that a server must try if it knows how channels are hashed",
+        headings=("assumption", "ranges", "time on one core"),
         rows=[
             (one["assumption"], f"2^{one['log2']:.3g}", _years(one["years"]))
             for one in findings["spaces"]

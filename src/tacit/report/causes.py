@@ -1,5 +1,5 @@
-"""What a gap between a run and central training is due to: each part is the distance between two
-arms that differ in one thing.
+"""Causes of the gap between a run and central training: each part is the distance between two arms
+that differ in one thing.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _WORSE_THAN_GUESSING = 1.1
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """How far a run is below a reference arm, and how much of that each cause explains; None where
-    an arm is missing.
+    """Distance of a run below a reference arm, and the part that each cause explains; None where an
+    arm is missing.
 
     `noise`: the run against itself without noise. `features`: central training with the plan's
     features against all features. `division`: FedAvg against central training. `settings`: the run
@@ -35,7 +35,7 @@ class Gap:
 
     @property
     def cause(self) -> Cause | None:
-        """The largest part, if no part that is missing could be larger."""
+        """The largest part, unless a missing part could be larger."""
         known = {name: part for name, part in self.parts.items() if part is not None}
         if not known:
             return None
@@ -45,7 +45,7 @@ class Gap:
 
 
 def has_own_baselines(plan: dict[str, Any]) -> bool:
-    """Return whether baselines of a recorded plan have settings of their own."""
+    """Whether the baselines of a recorded plan have settings of their own."""
     asked, preset = plan.get("baseline_settings"), (plan.get("privacy") or {}).get("preset")
     return asked == "own" or (
         asked is None
@@ -55,14 +55,12 @@ def has_own_baselines(plan: dict[str, Any]) -> bool:
 
 
 def has_noise(plan: dict[str, Any]) -> bool:
-    """Return whether updates of a recorded plan leave in another form than they are."""
+    """Whether a recorded plan's codec changes the updates that clients send."""
     return bool(plan.get("codec", {}).get("name", "rr") != "plain")
 
 
 def find_arm_without_noise(run: Summary) -> ArmFigures | None:
-    """Return the arm that has the plan's own settings and no noise: the run itself if its codec is
-    plain.
-    """
+    """Find the arm with the plan's own settings and no noise: the run itself if its codec is plain."""
     if not has_noise(run.plan):
         return run.arm(RUN)
     found = _finished(run, "noiseless")
@@ -70,7 +68,7 @@ def find_arm_without_noise(run: Summary) -> ArmFigures | None:
 
 
 def measure_gap(run: Summary) -> Gap | None:
-    """Return how far a run is below central training, or else below FedAvg, and why; None without
+    """Measure how far a run is below central training, else below FedAvg, and why; None without
     either.
     """
     ours = run.arm(RUN)
@@ -100,7 +98,7 @@ def _features_part(run: Summary) -> float | None:
 
 
 def _division_part(run: Summary, quiet: ArmFigures | None) -> float | None:
-    """Return what the division into clients costs: the better of FedAvg and the run without noise,
+    """Loss due to the division into clients: the better of FedAvg and the run without noise,
     against central training.
     """
     central, fedavg = _finished(run, "central"), _finished(run, "fedavg")
@@ -126,9 +124,7 @@ def _figure(run: Summary, arm: ArmFigures | None) -> float:
 
 
 def average_quarters(arm: ArmFigures, metric: str) -> list[float]:
-    """Return the mean of a figure in each quarter of the measured rounds; the single values if
-    there are few.
-    """
+    """Mean of a figure in each quarter of the evaluated rounds; the single values if there are few."""
     values = [one.metrics[metric] for one in arm.course if metric in one.metrics]
     if len(values) < _ENOUGH_FOR_QUARTERS:
         return values
@@ -139,26 +135,26 @@ def average_quarters(arm: ArmFigures, metric: str) -> list[float]:
 
 
 def is_rising(arm: ArmFigures, metric: str) -> bool:
-    """Return whether a figure still grew by half a point when training ended."""
+    """Whether a figure still grew by half a point when training ended."""
     values = average_quarters(arm, metric)
     return len(values) > 1 and not arm.stopped_early and values[-1] - values[-2] >= _RISING
 
 
 def is_falling(arm: ArmFigures, metric: str) -> bool:
-    """Return whether a figure ended three points below its own best."""
+    """Whether a figure ended three points below its own best."""
     values = average_quarters(arm, metric)
     return len(values) > 2 and max(values) - values[-1] >= _FALLING
 
 
 def has_falling_loss(arm: ArmFigures) -> bool:
-    """Return whether the loss was lowest, and still falling, when training ended."""
+    """Whether the loss was lowest, and still falling, when training ended."""
     values = average_quarters(arm, "loss")
     return len(values) > 1 and values[-1] < min(values[:-1])
 
 
 def compute_guessing_loss(arm: ArmFigures) -> float | None:
-    """Return the loss of a model that gives every test row the shares of the classes; None if they
-    were not counted.
+    """Loss of a model that predicts the class frequencies for every test row; None if classes were
+    not counted.
     """
     rows = arm.by_class.rows if arm.by_class else []
     return (
@@ -169,10 +165,10 @@ def compute_guessing_loss(arm: ArmFigures) -> float | None:
 
 
 def is_never_better_than_guessing(arm: ArmFigures, guess: float) -> bool:
-    """Return whether the loss was a tenth above that of guessing from the first measurement on.
+    """Whether the loss exceeded that of guessing by a tenth from the first evaluation on.
 
-    Overfitting begins near the loss of guessing and rises later; steps that are too long are above
-    it at once.
+    Overfitting begins near the loss of guessing and rises later; a learning rate that is too high
+    exceeds it at once.
     """
     values = [one.metrics["loss"] for one in arm.course if "loss" in one.metrics]
     return bool(values) and all(
@@ -181,16 +177,14 @@ def is_never_better_than_guessing(arm: ArmFigures, guess: float) -> bool:
 
 
 def drifts_towards_own_labels(run: Summary) -> bool:
-    """Return whether labels differ between clients and each client takes several local steps per
-    round.
-    """
+    """Whether labels differ between clients and each client takes several local steps per round."""
     local = run.plan.get("local", {})
     steps = max(local.get("epochs") or 1, local.get("steps") or 1) * (local.get("batches") or 1)
     return run.data is not None and run.data.label_skew > _SKEWED and steps > 1
 
 
 def find_rate_key(plan: dict[str, Any]) -> str:
-    """Return the key of the learning rate that sets how far a recorded plan's model moves."""
+    """Plan key of the learning rate that determines how far a recorded plan's model moves."""
     server = plan.get("server", {})
     return (
         "local.lr"

@@ -1,5 +1,5 @@
-"""How the final model does on each class: precision and recall from the record's counts, for
-terminal, page and JSON.
+"""Precision and recall of the final model on each class, from the record's counts, for terminal,
+page and JSON.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ HEADINGS = ("class", "rows", "predicted", "precision", "recall")
 
 
 def measure_classes(run: Summary) -> list[dict[str, Any]]:
-    """Return each class with its test rows, how often it was predicted, precision and recall (None
-    where nothing is counted).
-    """
+    """Test rows, predictions, precision and recall of each class (None where nothing was counted)."""
     ours = run.arm(RUN)
     counts = ours.by_class if ours else None
     if counts is None or run.data is None:
@@ -35,9 +33,7 @@ def measure_classes(run: Summary) -> list[dict[str, Any]]:
 
 
 def list_cells(run: Summary) -> list[tuple[str, ...]]:
-    """Return the rows of the table, in the order of HEADINGS, the class with the lowest recall
-    first.
-    """
+    """Rows of the table, in the order of HEADINGS, lowest recall first."""
     found = sorted(
         measure_classes(run), key=lambda one: (one["recall"] is None, one["recall"] or 0.0)
     )

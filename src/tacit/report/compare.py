@@ -1,4 +1,4 @@
-"""Where runs differ: the settings of their plans side by side."""
+"""Differences between runs: the settings of their plans side by side."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tacit.report import phrasing
 
 
 def find_differences(plans: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the settings that are not the same in all plans: key to run to value."""
+    """Find the settings that are not equal in all plans: key to run to value."""
     flat = {name: _flat(plan) for name, plan in plans.items()}
     keys = dict.fromkeys(key for settings in flat.values() for key in settings)
     values = {key: {name: settings.get(key) for name, settings in flat.items()} for key in keys}
@@ -18,7 +18,7 @@ def find_differences(plans: dict[str, dict[str, Any]]) -> dict[str, dict[str, An
 
 
 def format_setting(value: Any) -> str:
-    """Return a setting as a table shows it."""
+    """Format a setting for a table."""
     return (
         phrasing.NONE
         if value is None

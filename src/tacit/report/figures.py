@@ -1,4 +1,4 @@
-"""The figures of a run, computed from its record in one place, so that terminal, page and notebook
+"""Figures of a run, computed from its record in one place, so that terminal, page and notebook
 agree.
 """
 
@@ -34,9 +34,7 @@ from tacit.runs.record import (
 
 @dataclass(frozen=True, kw_only=True)
 class ArmFigures:
-    """One way the data was trained on: the run itself or a baseline. Bytes are per client and
-    round.
-    """
+    """Figures of one arm: the run itself or a baseline. Bytes are per client and round."""
 
     name: str
     rounds: int
@@ -55,17 +53,17 @@ class ArmFigures:
 
     @property
     def title(self) -> str:
-        """The arm's name as people read it."""
+        """Display name of the arm."""
         return phrasing.name_arm(self.name)
 
     @property
     def kept_round(self) -> int | None:
-        """The pass whose model validation rows chose, where they chose one."""
+        """The pass that validation rows chose, where they chose one."""
         return int(self.metrics["kept_round"]) if "kept_round" in self.metrics else None
 
     def best(self, metric: str) -> float | None:
-        """Return a figure of the arm; where validation rows chose a pass, the better of that pass's
-        and the last one's.
+        """A metric of the arm; where validation rows chose a pass, the better of that pass and the
+        last one.
         """
         found = [self.metrics[name] for name in (metric, f"last_{metric}") if name in self.metrics]
         return (min(found) if metric == "loss" else max(found)) if found else None
@@ -73,7 +71,7 @@ class ArmFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """Everything about a run that is shown anywhere."""
+    """All figures of a run that are shown anywhere."""
 
     name: str
     arms: list[ArmFigures]
@@ -93,13 +91,13 @@ class Summary:
     """SHA-256 of model.safetensors, the one `sha256sum` prints; empty until the model is stored."""
 
     def arm(self, name: str) -> ArmFigures | None:
-        """Return the arm of that name, if it has begun."""
+        """The arm of this name, if it has begun."""
         return next((arm for arm in self.arms if arm.name == name), None)
 
     @property
     def leading(self) -> str:
-        """The metric that leads: AUC for two classes, else accuracy; what was measured if that was
-        not.
+        """The metric shown first: AUC for two classes, else accuracy; another one if that was not
+        measured.
         """
         run = self.arm(RUN)
         measured = run.metrics if run else {}
@@ -109,13 +107,13 @@ class Summary:
 
     @property
     def finished(self) -> bool:
-        """Whether the run and every baseline its plan asks for have come to their end."""
+        """Whether the run and every baseline of its plan have finished."""
         wanted = [RUN, *self.plan.get("baselines", [])]
         return all((arm := self.arm(name)) is not None and arm.finished for name in wanted)
 
     @property
     def state(self) -> str:
-        """Whether the run is finished, in which round it is now, or where it stopped."""
+        """Whether the run is finished, which round it is in, or where it stopped."""
         if self.finished:
             return "finished"
         if not self.arms and self.abandoned:
@@ -151,7 +149,7 @@ HEADINGS = (
 
 
 def list_cells(arm: ArmFigures) -> tuple[str, ...]:
-    """Return one arm's row of the result table, in the order of HEADINGS."""
+    """Cells of one arm in the result table, in the order of HEADINGS."""
     rounds = f"{arm.rounds}" if arm.finished else f"{arm.rounds}/{arm.planned}"
     metrics = (phrasing.format_metric(name, arm.metrics.get(name)) for name in phrasing.METRICS)
     if arm.kept_round:
@@ -169,12 +167,10 @@ def list_cells(arm: ArmFigures) -> tuple[str, ...]:
 def summarise(
     entries: Iterable[Entry], name: str | None = None, *, running: bool = False
 ) -> Summary:
-    """Return the figures of a record; `name` is the run's, else the plan's name stands in.
+    """Compute the figures of a record; `name` is the run's, the plan's by default.
 
     `running` says that some process is working on the run right now, which a record alone cannot
-    show.
-
-    Edge cases: a record cut short at any line gives what it holds so far.
+    show. A record that is cut short gives the figures up to that line.
     """
     known = list(entries)
     started = of_kind(known, Started)
@@ -200,7 +196,7 @@ def summarise(
 
 
 def _stored_hash(entries: list[Entry], file: str) -> str:
-    """Return the SHA-256 of a file that the run stored, or an empty string."""
+    """SHA-256 of a file that the run stored, or an empty string."""
     return next(
         (
             stored.sha256[file]
@@ -243,9 +239,7 @@ def _arm(entries: list[Entry], name: str, plan: dict[str, Any]) -> ArmFigures:
 
 
 def find_regime(plan: dict[str, Any]) -> str:
-    """Return how a recorded plan trains; records of earlier versions say it as a method of local
-    training.
-    """
+    """How a recorded plan trains: "federated", "central" or "local"."""
     return str(plan.get("regime") or plan.get("local", {}).get("method", ""))
 
 
@@ -255,11 +249,11 @@ def _per_client(course: list[Round], key: str) -> int | None:
 
 
 def compare_with_plain(run: Summary) -> tuple[float, int] | None:
-    """Return how many times less a client sends than with plain float32, and the plain bytes; None
-    if unknown.
+    """How many times less a client sends than with plain float32, and the plain bytes; None if
+    unknown.
 
-    The plain bytes are those measured on a baseline in the clear that has as many parameters, else
-    four per parameter.
+    The plain bytes are those measured on an unprotected baseline with as many parameters, else four
+    per parameter.
     """
     ours, parameters = run.arm(RUN), run.data.parameters if run.data else 0
     measured = [

@@ -1,4 +1,4 @@
-"""One thing that is said about a run's result."""
+"""One finding about a run's result."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class ResultFinding:
-    """One thing about a run's result: of which kind, what is so, and what to change (nothing if all
-    is well).
+    """One finding about a run's result: its kind, what was found, and what to change (empty if
+    nothing).
     """
 
     kind: str
@@ -17,5 +17,5 @@ class ResultFinding:
 
     @property
     def sentence(self) -> str:
-        """Both halves as one paragraph."""
+        """Finding and advice as one paragraph."""
         return f"{self.says} {self.change}".strip()

@@ -1,6 +1,4 @@
-"""How figures are said: one spelling for percentages, bytes and times, on the terminal and on the
-page.
-"""
+"""Formatting of percentages, bytes and durations, the same on the terminal and on the page."""
 
 from __future__ import annotations
 
@@ -17,8 +15,8 @@ _ARMS = {
 }
 
 LEAST_WORDS_SEEN = 0.65
-"""English prose has 0.76 or more with 5,000 words of the English list, German and Spanish prose at
-most 0.57 with 50,000.
+"""English prose reaches 0.76 or more with 5,000 words of the English list; German and Spanish prose
+at most 0.57 with 50,000.
 """
 
 
@@ -26,23 +24,23 @@ READ_ALL_WORDS = (
     "Read all words, hashed: features.text = 'binary' and features.words = 'unicode'. "
     "Remove features.list and features.rarity if the plan has them."
 )
-"""What to change where a plan's word list leaves texts out."""
+"""Advice where a plan's word list leaves texts out."""
 
 
 KEEP_SCALE = (
     "Set features.constant = 1: rows of numbers then keep their scale, although all have the same"
     " L2 norm."
 )
-"""What to change where a table's rows lose what matters."""
+"""Advice where the rows of a table lose information."""
 
 
 def name_arm(name: str) -> str:
-    """Return the name of an arm as people read it."""
+    """Display name of an arm."""
     return _ARMS.get(name, name)
 
 
 def describe_experiment(kind: str, corrupted: int, clients: int) -> str:
-    """Return that some clients were corrupted on purpose, so that nobody takes the figures for
+    """Say that some clients were corrupted on purpose, so that nobody mistakes the figures for
     those of honest clients.
     """
     share = 100 * corrupted / max(1, clients)
@@ -53,14 +51,14 @@ def describe_experiment(kind: str, corrupted: int, clients: int) -> str:
 
 
 def format_metric(name: str, value: float | None) -> str:
-    """Return a metric's value: accuracy in percent, the others as they are."""
+    """Format a metric: accuracy in percent, the others as decimals."""
     if value is None:
         return NONE
     return f"{100 * value:.1f} %" if name == "accuracy" else f"{value:.3f}"
 
 
 def format_gap(name: str, ours: float, theirs: float) -> str:
-    """Return the signed distance between two values of a metric; accuracies differ in points."""
+    """Format the signed distance between two values of a metric; accuracies differ in points."""
     difference = ours - theirs
     sign = "+" if difference > 0 else "−" if difference < 0 else "±"
     return (
@@ -71,7 +69,7 @@ def format_gap(name: str, ours: float, theirs: float) -> str:
 
 
 def format_size(count: float | None) -> str:
-    """Return a number of bytes with three digits and a decimal unit."""
+    """Format a number of bytes with three digits and a decimal unit."""
     if count is None:
         return NONE
     value, units = float(count), ["B", "kB", "MB", "GB", "TB"]
@@ -85,7 +83,7 @@ def format_size(count: float | None) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a length of time in the two largest units that matter."""
+    """Format a duration in its two largest units."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -97,22 +95,18 @@ def format_duration(seconds: float) -> str:
 
 
 def warn_of_unread_words(words_seen: float) -> str:
-    """Return a warning if the model reads too few of the words of training texts, else the empty
-    text.
-    """
+    """Warn if the model reads too few words of the training texts; else empty."""
     if words_seen >= LEAST_WORDS_SEEN:
         return ""
     return (
-        f"the model reads {words_seen:.0%} of the words in a sample of the training texts; hashed"
-        " words see all (features.text = 'binary' with words = 'unicode'), or name the list of"
-        " another language in features.list"
+        f"the model reads {words_seen:.0%} of the words in a sample of the training texts; use"
+        " hashed words, which cover all (features.text = 'binary' with words = 'unicode'), or name"
+        " the list of another language in features.list"
     )
 
 
 def warn_of_wordless_texts(texts: int, of: int) -> str:
-    """Return a warning if more than a twentieth of the texts became nothing, else the empty
-    text.
-    """
+    """Warn if more than a twentieth of the texts have no word that the model reads; else empty."""
     if texts <= of / 20:
         return ""
-    return f"{texts:,} of {of:,} texts ({texts / of:.0%}) have no word the model sees"
+    return f"{texts:,} of {of:,} texts ({texts / of:.0%}) have no word that the model reads"

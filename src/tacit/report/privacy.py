@@ -1,8 +1,7 @@
-"""The promise of a run, folded from what left according to its record: totals with units, what they
-rest on, what is not covered.
+"""Privacy guarantee of a run, computed from its record: totals with units, trust required, and what
+is not covered.
 
-Nothing here believes a total that was written down: it is added up again from the entries of what
-was released.
+Totals are always recomputed from the recorded releases; no recorded total is used.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class StatedTotal:
-    """One total of the ledger, and how it is said."""
+    """One total of the ledger, and how it is written."""
 
     total: Total
     text: str
@@ -44,11 +43,11 @@ class StatedTotal:
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyFigures:
-    """What a data owner was promised, in words and figures."""
+    """The privacy guarantee of a run, in words and figures."""
 
     statement: str
     owners: str
-    """Says that owners were made up, if they were; the statement begins with it."""
+    """Says that owners were simulated, if they were; the statement begins with it."""
     meaning: Explanation | None
     totals: list[StatedTotal]
     mechanisms: list[str]
@@ -60,21 +59,21 @@ class PrivacyFigures:
 
     @property
     def rests_on(self) -> str:
-        """Whom one must believe, in one phrase."""
+        """Whom one must trust, in one phrase."""
         return "; ".join(self.trust) or "nobody else"
 
     @property
     def holds_against(self) -> str:
-        """Who may see what is protected, in words."""
+        """Against whom the guarantee holds, in words."""
         return prose.describe_views(self.views) if self.views else ""
 
     def total(self, unit: str) -> Total | None:
-        """Return the first total per that unit, if there is one."""
+        """The first total per that unit, if there is one."""
         return next((one.total for one in self.totals if one.total.unit == unit), None)
 
 
 def write_headline(entries: list[Entry], arm: str, regime: str = "") -> str:
-    """Return what an arm costs its clients, in words; `regime` is the run's own."""
+    """Summarise the privacy loss of an arm for a table cell; `regime` is the run's own."""
     try:
         stated = ledger.compute_totals(
             ledger.fold_releases(_updates(entries, arm)), _delta(entries)
@@ -85,9 +84,7 @@ def write_headline(entries: list[Entry], arm: str, regime: str = "") -> str:
 
 
 def summarise_privacy(entries: list[Entry]) -> PrivacyFigures:
-    """Return the promise of the run itself; baselines are there for comparison and promise
-    nothing.
-    """
+    """Compute the guarantee of the run itself; baselines are there for comparison and have none."""
     released = _updates(entries, RUN)
     before = [entry for entry in of_kind(entries, Released, RUN) if entry.round_no == 0]
     claims = tuple(dict.fromkeys(entry.promise for entry in released))
@@ -99,7 +96,7 @@ def summarise_privacy(entries: list[Entry]) -> PrivacyFigures:
         words = prose.write_statement(account, stated, before)
         words = f"{words} {state_parts(account, _delta(entries), averaged)}".rstrip()
     except BudgetError as error:
-        account, stated, words = ledger.Account(), (), f"No promise can be stated. {error}"
+        account, stated, words = ledger.Account(), (), f"No guarantee can be stated. {error}"
     for rows in of_kind(entries, DisclosedRows)[:1]:
         words = f"{words} {ledger.describe_disclosure(rows)}"
     for first in of_kind(entries, WarmStarted)[:1]:
@@ -139,8 +136,8 @@ def summarise_privacy(entries: list[Entry]) -> PrivacyFigures:
 
 
 def describe_shuffled(entries: list[Entry], clients: int) -> ShuffleEstimate:
-    """Return what a shuffler of so many messages a round would have been worth; raise BudgetError
-    where that is not known.
+    """Estimate epsilon with a shuffler of `clients` messages per round; raise BudgetError where no
+    bound is known.
     """
     from tacit.privacy.accounting.shuffle import estimate_shuffling  # numpy is heavy to load
 
@@ -150,9 +147,7 @@ def describe_shuffled(entries: list[Entry], clients: int) -> ShuffleEstimate:
 
 
 def _updates(entries: list[Entry], arm: str) -> list[Released]:
-    """Return what left in rounds; what left before the first round is listed by name, since it adds
-    to no total.
-    """
+    """Releases in rounds; earlier releases are listed by name, since no total covers them."""
     return [entry for entry in of_kind(entries, Released, arm) if entry.round_no > 0]
 
 
@@ -166,6 +161,6 @@ def _plan(entries: list[Entry]) -> dict[str, Any]:
 
 
 def _delta(entries: list[Entry]) -> float:
-    """Return the delta totals are stated at: the codec's own, if it has one, else the ledger's."""
+    """Delta at which totals are stated: the codec's own, if it has one, else the ledger's."""
     plan = _plan(entries)
     return float(plan.get("codec", {}).get("delta") or plan.get("ledger", {}).get("delta", 1e-5))

@@ -1,4 +1,4 @@
-"""How far each arm of a run is, folded from the entries of its record as they arrive."""
+"""Progress of each arm of a run, computed from the entries of its record as they arrive."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tacit.report import phrasing
 from tacit.runs.record import Entry, Finished, Prepared, Round, Spent, Started
 
 RECENT_ROUNDS = 5
-"""How many of the last rounds the time left is estimated from."""
+"""Number of last rounds from which the remaining time is estimated."""
 
 
 @dataclass
 class ArmProgress:
-    """How far one arm is. `fraction_of_round` is the part of the cohort that has trained in the
+    """Progress of one arm. `fraction_of_round` is the share of the cohort that has trained in the
     current round.
     """
 
@@ -35,7 +35,7 @@ class ArmProgress:
 
     @property
     def fraction(self) -> float:
-        """How much of the arm is done, from 0 to 1."""
+        """Finished share of the arm, from 0 to 1."""
         if self.finished:
             return 1.0
         return (
@@ -44,7 +44,7 @@ class ArmProgress:
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the remaining rounds take if they take as long as the most recent ones."""
+        """Remaining time if rounds take as long as the most recent ones."""
         recent = self.seconds[-RECENT_ROUNDS:]
         if not recent or not self.rounds:
             return None
@@ -55,7 +55,7 @@ class ArmProgress:
         )
 
     def facts(self, leading: str | None = None) -> list[str]:
-        """Return what there is to say, each with its unit."""
+        """Metric, bytes, epsilon and speed, each with its unit."""
         names = [name for name in (leading, "accuracy", "auc", "loss") if name in self.metrics]
         found = [
             f"{phrasing.METRICS[name]} {phrasing.format_metric(name, self.metrics[name])}"
@@ -73,10 +73,10 @@ class ArmProgress:
 
 
 class RunProgress:
-    """How far a run is: all of its arms, in the order in which they began.
+    """Progress of all arms of a run, in the order in which they began.
 
-    `rounds` is what the plan asks for; `leading` is the metric to show first, known once the data
-    is prepared.
+    `rounds` is the plan's number; `leading` is the metric to show first, known once the data is
+    prepared.
     """
 
     def __init__(self) -> None:
@@ -86,11 +86,11 @@ class RunProgress:
         self.prepared = False
 
     def arm(self, name: str) -> ArmProgress:
-        """Return the progress of an arm, begun now if it is new."""
+        """Progress of an arm, created if it is new."""
         return self.arms.setdefault(name, ArmProgress(name=name, title=phrasing.name_arm(name)))
 
     def add_entry(self, entry: Entry) -> None:
-        """Take in one entry of the record."""
+        """Update from one entry of the record."""
         if isinstance(entry, Started):
             self.rounds = int(entry.plan.get("server", {}).get("rounds", 0))
         elif isinstance(entry, Prepared):
@@ -109,7 +109,7 @@ class RunProgress:
             progress.metrics = dict(entry.metrics) or progress.metrics
 
     def add_clients(self, arm: str, round_no: int, done: int, total: int) -> None:
-        """Take in how many clients of a round have trained."""
+        """Update from the number of clients that have trained in a round."""
         progress = self.arm(arm)
         progress.rounds = progress.rounds or self.rounds
         if done == 0 or progress.fraction_of_round == 0.0:

@@ -12,8 +12,8 @@ _CELL = "padding:.25em .8em;text-align:{side};white-space:nowrap"
 
 
 def render_snippet(entries: Iterable[Entry], name: str | None = None) -> str:
-    """Return an HTML fragment: the result table and the privacy statement, without script or
-    outside resource.
+    """Render an HTML fragment with the result table and the privacy statement, without scripts or
+    external resources.
     """
     run = summarise(entries, name)
     head = "".join(

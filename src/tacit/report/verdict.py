@@ -1,9 +1,8 @@
-"""What a finished run came to, in plain words, and what to change: folded from the record like
-every other figure.
+"""Verdict on a finished run, with what to change, computed from the record.
 
 A cause is named only where two arms of the run differ in nothing else (`causes.py`); otherwise the
-verdict says which baseline is missing. No sentence here advises less protection than the plan
-promises, except a larger epsilon as the second choice.
+verdict says which baseline is missing. No advice reduces the plan's protection, except a larger
+epsilon as the second choice.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ from tacit.report.finding import ResultFinding
 from tacit.runs.record import RUN
 
 NEAR = 0.02
-"""A run is near central training if it lacks at most this much of the leading figure: two points of
-accuracy, 0.02 of AUC.
+"""A run is near central training if it is at most this far below in the leading metric: two points
+of accuracy, 0.02 of AUC.
 """
 _THRESHOLD_OFF = 0.03
 _LEFT_BEHIND, _FEWEST_ROWS = 0.05, 20
@@ -45,18 +44,18 @@ _OTHER_THRESHOLD = (
 
 
 def judge_run(run: Summary) -> list[ResultFinding]:
-    """Return what is to be said of a finished run, the cause of a low figure first; nothing before
-    it has ended.
+    """List the findings about a finished run, the cause of a low metric first; empty before it has
+    finished.
 
-    What makes figures worthless comes before what makes them low: made-up owners, a column that
-    gives the label away, columns from which nothing can be learned.
+    Findings that invalidate the figures come before those that explain them: simulated owners, a
+    column that reveals the label, columns from which nothing can be learned.
     """
     ours = run.arm(RUN)
     if ours is None or not ours.finished or run.leading not in ours.metrics:
         return []
     worthless = [_made_up_owners(run), _leak(run)]
     hopeless = _central_at_chance(run, ours)
-    if hopeless is not None:  # comparing arms that are all at chance says nothing
+    if hopeless is not None:  # no arm is better than guessing, so comparing them says nothing
         return [
             one
             for one in (*worthless, hopeless, _texts_without_words(run), _left_behind(run, ours))
@@ -81,26 +80,26 @@ def judge_run(run: Summary) -> list[ResultFinding]:
 
 
 def _made_up_owners(run: Summary) -> ResultFinding | None:
-    """Say that nobody real was promised anything, where the rows are somebody's own and not a
-    public set.
+    """Warn that no real person was protected, where the rows are the user's own and not a public
+    data set.
     """
     promises = any(one.total.epsilon is not None for one in run.privacy.totals)
     if run.data is None or not promises or not owners_are_made_up(run.plan, run.data):
         return None
     source = str(run.plan.get("data", {}).get("source", ""))
     if "." not in source and source != "given":
-        return None  # a public set in a simulation: the page says so above the promise
+        return None  # a public data set in a simulation: the page says so above the statement
     unit = (
         "a single row"
         if max(run.data.rows_per_client, default=0) <= 1
-        else "a made-up group of rows"
+        else "a simulated group of rows"
     )
     return ResultFinding(
         kind="made-up owners",
-        says=f"The owners are made up, so the promise is to {unit}, not to a person.",
+        says=f"Owners are simulated, so the guarantee protects {unit}, not a person.",
         change=(
-            "Name the column that says who owns a row: data.columns.client, with data.partition ="
-            " 'client'."
+            "Name the column that identifies the owner of a row: data.columns.client, with"
+            " data.partition = 'client'."
         ),
     )
 
@@ -110,20 +109,20 @@ def _leak(run: Summary) -> ResultFinding | None:
     if not leaks:
         return None
     which = (
-        f"Column {leaks[0]} gives"
+        f"Column {leaks[0]} determines"
         if len(leaks) == 1
-        else f"Columns {', '.join(leaks[:_NAMED])} give"
+        else f"Columns {', '.join(leaks[:_NAMED])} determine"
     )
     return ResultFinding(
         kind="label leak",
-        says=f"{which} the label away almost alone, so these figures may mean nothing.",
-        change="Remove from data.columns what is not known when a prediction is made.",
+        says=f"{which} the label almost alone, so these figures may be meaningless.",
+        change="Remove columns from data.columns that are not known when a prediction is made.",
     )
 
 
 def _central_at_chance(run: Summary, ours: ArmFigures) -> ResultFinding | None:
-    """Tell columns from which nothing can be learned from steps so long that central training fails
-    too.
+    """Distinguish columns from which nothing can be learned from a learning rate at which central
+    training fails too.
     """
     central = run.arm("central")
     if (
@@ -142,21 +141,21 @@ def _central_at_chance(run: Summary, ours: ArmFigures) -> ResultFinding | None:
         return ResultFinding(
             kind="diverging",
             says=(
-                "Diverging from the first round on: with the learning rate of this plan even"
-                f" central training is at chance, and its loss stays above {guess:.3f}, which"
-                " guessing has."
+                "Diverging from the first round on: with this plan's learning rate even central"
+                f" training is no better than guessing, and its loss stays above {guess:.3f}, the"
+                " loss of guessing."
             ),
-            change=f"Divide {find_rate_key(run.plan)} by 16, and again as long as this finding stays.",
+            change=f"Divide {find_rate_key(run.plan)} by 16; repeat until this finding disappears.",
         )
     return ResultFinding(
         kind="nothing to learn",
         says=(
-            "Nothing to learn: even central training is no better than always naming the largest"
-            f" class ({_largest(ours)})."
+            "Nothing to learn: even central training is no better than always predicting the"
+            f" largest class ({_largest(ours)})."
         ),
         change=(
-            "Check data.columns: the label may be the wrong column, or the columns that tell it may"
-            " be missing."
+            "Check data.columns: the label may be the wrong column, or the columns that predict it"
+            " may be missing."
         ),
     )
 
@@ -181,7 +180,7 @@ def _diverging(run: Summary, ours: ArmFigures) -> ResultFinding | None:
         return None
     values, quiet = average_quarters(ours, lead), find_arm_without_noise(run)
     if quiet is not None and not is_falling(quiet, lead):
-        return None  # noise, which the comparison with the same plan without noise tells
+        return None  # noise: the comparison with the same plan without noise reports it
     central = run.arm("central")
     if (
         drifts_towards_own_labels(run)
@@ -189,18 +188,18 @@ def _diverging(run: Summary, ours: ArmFigures) -> ResultFinding | None:
         and central.finished
         and not is_falling(central, lead)
     ):
-        return None  # all rows in one place do not diverge: clients pull the model to and fro
+        return None  # central training does not diverge: clients pull in different directions
     best, last = (phrasing.format_metric(lead, value) for value in (max(values), values[-1]))
     says = f"Diverging: {phrasing.METRICS[lead]} fell from {best} to {last} while training went on."
     if quiet is None:
         return ResultFinding(
             kind="diverging",
             says=f"{says} Whether noise or the learning rate causes it is unknown.",
-            change="Add 'noiseless' to baselines: then this verdict can tell.",
+            change="Add 'noiseless' to baselines; then the report can name the cause.",
         )
     return ResultFinding(
         kind="diverging",
-        says=f"{says} It does so without noise too, so the learning rate is too high.",
+        says=f"{says} This happens without noise too, so the learning rate is too high.",
         change=f"Divide {find_rate_key(run.plan)} by 4.",
     )
 
@@ -211,7 +210,7 @@ def _compare_with_reference(run: Summary, ours: ArmFigures) -> ResultFinding | N
     gap = measure_gap(run)
     if gap is None:
         chance = (
-            f"At chance: always naming the largest class gives {_largest(ours)}. "
+            f"No better than guessing: always predicting the largest class gives {_largest(ours)}. "
             if _at_chance(ours, ours)
             else ""
         )
@@ -219,7 +218,7 @@ def _compare_with_reference(run: Summary, ours: ArmFigures) -> ResultFinding | N
             kind="not compared",
             says=f"{chance}Nothing to compare with: the plan has no finished baseline.",
             change=(
-                "baselines = ['central', 'fedavg', 'noiseless'] tells what the division into"
+                "Set baselines = ['central', 'fedavg', 'noiseless'] to see what the division into"
                 " clients and the noise cost."
             ),
         )
@@ -231,9 +230,7 @@ def _compare_with_reference(run: Summary, ours: ArmFigures) -> ResultFinding | N
 
 
 def _threshold(run: Summary, ours: ArmFigures, gap: Gap) -> ResultFinding | None:
-    """Say so where rows are ranked as well as by central training and yet more of them are
-    misjudged.
-    """
+    """Report rows that are ranked as well as by central training but classified worse."""
     lacks = (gap.reference.best("accuracy") or 0.0) - ours.metrics.get("accuracy", 1.0)
     ranked = phrasing.format_gap(
         "auc", ours.metrics.get("auc", 0.0), gap.reference.best("auc") or 0.0
@@ -244,18 +241,18 @@ def _threshold(run: Summary, ours: ArmFigures, gap: Gap) -> ResultFinding | None
         kind="threshold",
         says=(
             f"Rows are ranked as well as by {_name(gap)} (AUC {ranked}), but accuracy is"
-            f" {100 * lacks:.1f} points lower: a decision threshold of 0.5 does not fit this model."
+            f" {100 * lacks:.1f} points lower: a decision threshold of 0.5 does not suit this model."
         ),
         change=_OTHER_THRESHOLD,
     )
 
 
 def _measure_misplaced(ours: ArmFigures) -> float:
-    """Return how much more often a class is predicted than it occurs, as a share of the test rows;
-    1 if nobody counted.
+    """How much more often a class is predicted than it occurs, as a share of the test rows; 1 if
+    classes were not counted.
 
-    A threshold that predicts each class as often as it occurs judges at most this share of the rows
-    otherwise.
+    A threshold that predicts each class as often as it occurs changes the prediction of at most
+    this share of the rows.
     """
     counts = ours.by_class
     if counts is None or not sum(counts.rows):
@@ -285,7 +282,7 @@ def _distance(run: Summary, ours: ArmFigures, gap: Gap) -> str:
         both = (
             ""
             if chosen == last
-            else f"; {chosen} after pass {kept}, which validation rows chose, {last} after the last"
+            else f"; {chosen} after pass {kept}, chosen on validation rows, {last} after the last"
         )
     return (
         f"{_name(gap)}: {phrasing.format_gap(lead, ours.metrics[lead], theirs)} of"
@@ -294,8 +291,8 @@ def _distance(run: Summary, ours: ArmFigures, gap: Gap) -> str:
 
 
 def _rising(run: Summary, ours: ArmFigures) -> ResultFinding | None:
-    """Say that a run near its baselines was still improving; below them, `below` has said whether
-    rounds are the cause.
+    """Report that a run near its baselines was still improving; below them, `explain_gap` says
+    whether rounds are the cause.
     """
     lead, gap = run.leading, measure_gap(run)
     if lead == "loss" or not is_rising(ours, lead) or (gap is not None and gap.size > NEAR):
@@ -305,16 +302,14 @@ def _rising(run: Summary, ours: ArmFigures) -> ResultFinding | None:
     return ResultFinding(
         kind="still rising",
         says=(
-            f"Still rising: {gained} of {phrasing.METRICS[lead]} between the last two measurements"
-            " or quarters."
+            f"Still rising: {gained} of {phrasing.METRICS[lead]} between the last two evaluations or"
+            " quarters of the run."
         ),
     )
 
 
 def _never_predicted(run: Summary, ours: ArmFigures, *, rare: bool) -> ResultFinding | None:
-    """Name classes that are never predicted; `rare` asks for rare ones in a model that tells other
-    rows apart.
-    """
+    """Name classes that are never predicted; `rare` restricts this to rare classes."""
     counts = ours.by_class
     if counts is None or run.data is None:
         return None
@@ -339,7 +334,7 @@ def _never_predicted(run: Summary, ours: ArmFigures, *, rare: bool) -> ResultFin
     return ResultFinding(
         kind="classes never predicted",
         says=(
-            f"{len(missed):,} of {len(counts.rows):,} classes never predicted: {names}{more}"
+            f"{len(missed):,} of {len(counts.rows):,} classes are never predicted: {names}{more}"
             f" ({held})."
         ),
         change=(
@@ -362,9 +357,7 @@ def _texts_without_words(run: Summary) -> ResultFinding | None:
 
 
 def _left_behind(run: Summary, ours: ArmFigures) -> ResultFinding | None:
-    """Say so where many clients with enough rows to judge by are far below the mean on their own
-    rows.
-    """
+    """Report clients with enough rows to judge that are far below the mean on their own rows."""
     if not ours.spread or run.data is None or run.plan.get("data", {}).get("divide_test"):
         return None
     share = float(run.plan.get("data", {}).get("local_test") or 1.0)
@@ -386,8 +379,8 @@ def _left_behind(run: Summary, ours: ArmFigures) -> ResultFinding | None:
         kind="clients left behind",
         says=(
             f"{behind:,} of {len(judged):,} clients with at least {_FEWEST_ROWS} rows are left"
-            " behind: on their own rows the model is far below its mean of"
+            " behind: on their own rows, accuracy is far below the mean of"
             f" {phrasing.format_metric('accuracy', mean)}."
         ),
-        change="Add a column that tells what is different about them, if there is one.",
+        change="Add a column that explains how they differ, if there is one.",
     )

@@ -1,5 +1,5 @@
-"""What clients said about each other's data: a score per client, how often it was rejected, and how
-right that was.
+"""Scores that clients gave each other: a score per client, how often it was rejected, and how
+accurate that was.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from tacit.runs.record import Corrupted, Voted
 
 UNKNOWN = 9.0
-"""From this error on a score says nothing: nobody voted on the client."""
+"""From this error on, a score means nothing: nobody voted on the client."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClientScore:
-    """The last score of one client with its standard error, in how many rounds it was voted on, and
-    in which it was rejected.
+    """Last score of one client with its standard error, the number of rounds it was voted on, and
+    those in which it was rejected.
     """
 
     client: int
@@ -33,9 +33,7 @@ class ClientScore:
 
 @dataclass(frozen=True, kw_only=True)
 class Detection:
-    """How well the last round's rejections found the corrupted clients of an experiment, as
-    shares.
-    """
+    """How well the last round's rejections match the corrupted clients of an experiment."""
 
     accuracy: float
     precision: float | None  # of the rejected, how many were corrupted; None if nobody was rejected
@@ -44,7 +42,7 @@ class Detection:
 
 @dataclass(frozen=True, kw_only=True)
 class VoteFigures:
-    """The scores of all clients that were voted on, lowest first, and the last decision."""
+    """Scores of all clients that were voted on, lowest first, and the last decision."""
 
     scores: tuple[ClientScore, ...]
     rounds: int
@@ -56,24 +54,26 @@ class VoteFigures:
 
     @property
     def sentence(self) -> str:
-        """The last decision, in one line."""
+        """The last decision in one line."""
         said = (
             f"votes rejected {len(self.rejected):,} of {self.of_clients:,} clients in the last"
             " round"
         )
         known = [one for one in self.scores if one.known]
         return (
-            f"{said}; lowest client {known[0].client}: {format_score(known[0])}" if known else said
+            f"{said}; lowest score: client {known[0].client}, {format_score(known[0])}"
+            if known
+            else said
         )
 
 
 def summarise_votes(
     entries: Sequence[Voted], corrupted: Corrupted | None = None
 ) -> VoteFigures | None:
-    """Return what an arm's rounds of votes came to; None if there were none.
+    """Summarise an arm's rounds of votes; None if there were none.
 
-    A client's score is that of the last round it was voted in; where the plan gives votes a memory,
-    former rounds are in it.
+    A client's score is that of the last round in which it was voted on; if the plan gives votes a
+    memory, it includes earlier rounds.
     """
     if not entries:
         return None
@@ -116,7 +116,7 @@ def summarise_votes(
 def measure_detection(
     rejected: frozenset[int], corrupted: frozenset[int], voted_on: frozenset[int]
 ) -> Detection:
-    """Return how well the rejected are the corrupted among those that were voted on.
+    """Compare rejected with corrupted clients, among those voted on.
 
     >>> measure_detection(frozenset({1, 2}), frozenset({2, 3}), frozenset(range(10)))
     Detection(accuracy=0.8, precision=0.5, recall=0.5)
@@ -131,5 +131,5 @@ def measure_detection(
 
 
 def format_score(one: ClientScore) -> str:
-    """Return a score with its standard error, such as "-0.82 ± 0.10"."""
+    """Format a score with its standard error, such as "-0.82 ± 0.10"."""
     return f"{one.score:.2f} ± {one.error:.2f}" if one.known else "no votes"
