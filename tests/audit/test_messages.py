@@ -118,7 +118,7 @@ def test_noise_in_place_of_a_message_is_at_chance(
             .astype(np.float32)
         )
 
-    monkeypatch.setattr(views.Observed, "_alone", noise)
+    monkeypatch.setattr(views.Observed, "_decode_alone", noise)
     audit = read_messages(job(texts), 12, (1, 2, 3, 4))
     for line in audit.lines:
         if line.who == ONE_MESSAGE:

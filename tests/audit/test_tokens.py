@@ -166,7 +166,9 @@ def test_short_tokens_collide_as_often_as_expected_and_spoil_reading(
         (2047, 0, 0, 0),
     ]
     full = counting.hash_name
-    monkeypatch.setattr(counting, "hashed", lambda secret, name, bits=12: full(secret, name, bits))
+    monkeypatch.setattr(
+        counting, "hash_name", lambda secret, name, bits=12: full(secret, name, bits)
+    )
     monkeypatch.setattr(counting, "PAPER_BITS", 12)
     found = counting.count_collisions(RANGE, SECRET, drifting()[0])[-1]
     assert found.expected == pytest.approx(511, abs=1)

@@ -97,4 +97,4 @@ def test_the_claim_names_the_other_sites_clients(settings) -> None:
     plan = plan_of(settings)
     (claim,) = codecs.build(plan.codec, Extent.of(plan, 36)).claims(100, 36)
     assert claim.rests_on == "clients"
-    assert any("other sites have as many clients as they say" in word for word in claim.trust)
+    assert any("other sites have as many clients as they state" in word for word in claim.trust)

@@ -34,8 +34,8 @@ def test_whether_somebody_is_40_is_not_told_by_a_refusal(tmp_path, somebody) -> 
     answers = [ask(site, f"ranges {width}") for width in (41, 43, 39)]
     assert answers == [(None, "share.generalise")] * 3
     assert (
-        "share.generalise: the column 'age' leaves 'ranges 10', and the plan would hand it over"
-        " 'ranges 41'" in "".join(site.told)
+        "share.generalise: the policy releases the column 'age' as 'ranges 10', and the plan would"
+        " release it as 'ranges 41'" in "".join(site.told)
     )
 
 
@@ -63,4 +63,7 @@ def test_a_column_may_stay_behind_whatever_its_rule(tmp_path) -> None:
 def test_a_column_with_a_rule_does_not_leave_as_it_is(tmp_path) -> None:
     site = Site(tmp_path, OWNERS_RULE)
     assert site.taken(job({"generalise": {}})) is None
-    assert "leaves 'ranges 10', and the plan would hand it over as it is" in site.told[-1]
+    assert (
+        "the policy releases the column 'age' as 'ranges 10', and the plan would release it without generalisation"
+        in site.told[-1]
+    )

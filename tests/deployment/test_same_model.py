@@ -145,7 +145,7 @@ def test_clients_do_drop_out_where_they_have_spent_enough(reviews, tmp_path) -> 
     )
     lost = record.of_kind(list(record.read(place / RECORD)), record.Refused)
     assert {one.round_no for one in lost} == {3, 4}
-    assert all("its own ledger allows an epsilon of 10000 per run" in one.reason for one in lost)
+    assert all("its own ledger allows epsilon 10000 per run" in one.reason for one in lost)
 
 
 @pytest.mark.parametrize("codec", ["rr", "onebit"])

@@ -170,7 +170,7 @@ def test_honest_sites_confirm_each_other_and_answer(network) -> None:
     assert all(answers)
     part = ask_helper(servers["c"], answers)
     assert part
-    trusted = "updates stay hidden unless the server and all its helpers (c) collude"
+    trusted = "updates stay hidden unless the server and all helpers (c) collude"
     assert all(trusted in said[-1] for said in network.told.values())
 
 
@@ -221,7 +221,7 @@ def mixed(network: Network, servers: dict[str, HostileServer], terms: dict[str, 
         "help", HELPS, bodies.pack(SiteRequest(to=b"", everyone=0, head=b"", payload=b"")), 1
     )
     assert servers["c"].status != "ok"
-    assert "so it sends no update and helps nobody" in network.told["c"][-1]
+    assert "so it sends neither updates nor helper sums" in network.told["c"][-1]
 
 
 def test_a_helper_is_told_another_plan(network) -> None:
@@ -240,7 +240,7 @@ def test_a_helper_is_told_of_fewer_clients(network) -> None:
     many = terms_for({**opened, "b": msgspec.structs.replace(opened["b"], clients=10_000)})
     begun = {name: begin(server, few if name == "c" else many) for name, server in servers.items()}
     assert begun["b"] is None
-    assert "this site has 12 clients, the terms say 10,000" in network.told["b"][-1]
+    assert "this site has 12 clients, but the terms say 10,000" in network.told["b"][-1]
     confirmations = {"a": begun["a"].confirmation, "c": begun["c"].confirmation}
     assert begin(servers["a"], many, confirmations) is None
     assert (
@@ -371,7 +371,7 @@ def test_a_set_smaller_than_the_owners_least_cohort(tmp_path) -> None:
     server = network.server("a", plan_of(min_clients=10))
     assert server.open() is None
     assert (
-        "limits.min_cohort = 20: helpers of the plan's [secure_aggregation] add up 10 clients"
+        "limits.min_cohort = 20: the plan's secure aggregation adds up as few as 10 clients"
         in network.told["a"][-1]
     )
 

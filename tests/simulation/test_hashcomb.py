@@ -90,7 +90,7 @@ def test_sites_read_each_other_only_with_the_same_secret(tmp_path) -> None:
     one.use_secret(b"a" * 16, train.agreement.codec)
     total = train.empty()
     total.add(np.frombuffer(frames[2], np.uint8), 1, one.root)
-    with pytest.raises(WireError, match="clients of this round"):
+    with pytest.raises(WireError, match="a token that no client of this round can have sent"):
         decode(one.codec(1), total, one.root, one.root)
 
 
@@ -199,9 +199,12 @@ def test_a_file_of_another_run_or_plan_is_refused_before_anything_is_made(
 
 
 def test_a_plan_states_its_range_or_names_the_file_that_does(reviews) -> None:
-    with pytest.raises(PlanError, match="least value to be sent"):
+    with pytest.raises(
+        PlanError,
+        match=r"x_min and codec\.x_max are required: the minimum and maximum of a parameter",
+    ):
         small_plan(reviews, codec={"name": "hashcomb"})
-    with pytest.raises(PlanError, match=r"needs no codec\.x_min"):
+    with pytest.raises(PlanError, match=r"codec\.agreed cannot be combined with codec\.x_min"):
         small_plan(reviews, codec={**TABLE, "agreed": "agreed.json"})
 
 
@@ -244,7 +247,7 @@ def test_layers_have_ranges_of_their_own_and_what_may_be_clamped_is_recorded(
     with pytest.raises(
         PlanError,
         match=(
-            r"codec.x_min: needs one value for each of 2 layers \(of 2,408, 9 parameters\), got 3"
+            r"codec.x_min must have one value for each of 2 layers \(2,408, 9 parameters\), got 3"
         ),
     ):
         simulation.start(

@@ -75,7 +75,7 @@ def test_clients_that_do_not_fit_the_rows_are_refused(clients) -> None:
 
 @pytest.mark.parametrize(("parameters", "said"), [
     ({"privacy": "secret"}, "privacy.preset"), ({"codec": "morse"}, "codec"), ({"epsilon": -1.0}, "privacy.epsilon"),
-    ({"privacy": "none", "epsilon": 1.0}, "promises no epsilon"), ({"model": "mlp"}, "model.hidden"),
+    ({"privacy": "none", "epsilon": 1.0}, "guarantees no epsilon per run"), ({"model": "mlp"}, "model.hidden"),
     ({"rounds": 0}, "server.rounds"),
 ])  # fmt: skip
 def test_parameters_without_meaning_are_refused_before_training(parameters, said) -> None:

@@ -38,7 +38,8 @@ def find_run_folder(owner: Owner, run: str) -> Path:
     """Find the folder of a run; raise WireError if the name is not plain ASCII."""
     if not _NAME.fullmatch(run):
         raise WireError(
-            f"the run name {run!a} must consist of ASCII letters, digits, dashes and underscores"
+            f"the run name {run!a} must start with an ASCII letter or digit and contain only ASCII"
+            " letters, digits, dashes and underscores"
         )
     return owner.folder / "runs" / run
 
