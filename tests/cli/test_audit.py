@@ -148,7 +148,7 @@ def test_tokens_of_a_run_are_attacked_and_the_last_findings_stand_in_its_report(
     assert said.code == 0, said.err
     for text in (
         "From one client's static tokens",
-        "False histograms",
+        "Falsified histograms",
         "… if weights differ",
         "report: ",
     ):

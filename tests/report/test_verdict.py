@@ -147,7 +147,7 @@ def test_texts_without_words_are_in_the_verdict() -> None:
         for one in CASES["near central"]
     ]
     found = judge_run(summarise(entries))[0]
-    assert "940 of 1,000 texts (94%) have no word the model sees" in found.says
+    assert "940 of 1,000 texts (94%) have no word that the model reads" in found.says
     assert "features.text = 'binary'" in found.change
 
 
@@ -185,7 +185,7 @@ def test_precision_and_recall_come_from_counts_and_stand_in_every_output(tmp_pat
     assert [one["kind"] for one in told["verdict"]] == ["classes never predicted", "near central"]
     page = render(run, "")
     assert "Class by class" in page
-    assert "1 of 3 classes never predicted: c (20.0 % of the test rows)." in page
+    assert "1 of 3 classes is never predicted: c (20.0 % of the test rows)." in page
 
 
 def test_a_baseline_without_a_choice_is_shown_as_before() -> None:

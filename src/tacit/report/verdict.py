@@ -326,16 +326,16 @@ def _never_predicted(run: Summary, ours: ArmFigures, *, rare: bool) -> ResultFin
         return None
     names = ", ".join(run.data.classes[place] for place in missed[:_NAMED])
     more = f" and {len(missed) - _NAMED:,} more" if len(missed) > _NAMED else ""
-    held = (
-        f"{100 * sum(counts.rows[place] for place in missed) / max(1, sum(counts.rows)):.1f} % of"
-        " the test rows"
+    share = phrasing.format_metric(
+        "accuracy", sum(counts.rows[place] for place in missed) / max(1, sum(counts.rows))
     )
     ranked = len(counts.rows) == 2 and ours.metrics.get("auc", 0.5) > _ABOVE_CHANCE
     return ResultFinding(
         kind="classes never predicted",
         says=(
-            f"{len(missed):,} of {len(counts.rows):,} classes are never predicted: {names}{more}"
-            f" ({held})."
+            f"{len(missed):,} of {len(counts.rows):,} classes"
+            f" {'is' if len(missed) == 1 else 'are'} never predicted: {names}{more}"
+            f" ({share} of the test rows)."
         ),
         change=(
             _OTHER_THRESHOLD
