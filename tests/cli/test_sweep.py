@@ -147,7 +147,7 @@ def test_a_baseline_that_fails_is_named_everywhere_and_leaves_1(
     said = tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2")
     assert said.code == 1
     assert "baselines of 2 of 2 combinations failed" in said.err
-    assert "FedAvg, unprotected beside codec.epsilon=1: it diverged; lower local.lr" in said.err
+    assert "FedAvg, unprotected (codec.epsilon=1): it diverged; lower local.lr" in said.err
     assert said.out.count("failed") == 2
     assert "it diverged; lower local.lr" in (here / "sweep.html").read_text()
     for folder in (here / "runs").iterdir():

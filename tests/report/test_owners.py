@@ -40,7 +40,7 @@ def test_every_output_says_it_first(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert next(iter(run_to_json(run, tmp_path)["privacy"])) == "owners"
     page = render(run, "")
     assert page.index(SAID) < page.index("Accuracy</div>")
-    assert "What was promised to made-up owners" in page
+    assert "Privacy guarantee for simulated owners" in page
     tables.results(run)
     assert capsys.readouterr().out.startswith(SAID)
     assert next(iter(outline(Plan(data=Data(source="newsgroups20"))))) == "owners"
@@ -73,4 +73,4 @@ def test_the_page_has_a_light_a_cue_and_says_against_whom_figures_hold() -> None
     assert 'class="meaning weak"' in page
     assert "Scroll sideways" in page
     assert "Who sees an update" not in page
-    assert "These figures hold against the server." in page
+    assert "The guarantee holds against the server." in page

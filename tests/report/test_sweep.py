@@ -126,19 +126,19 @@ def test_the_page_escapes_names_loads_nothing_and_says_what_epsilons_mean() -> N
     assert "<b>mine</b>" not in page
     assert "name = &#39;&lt;script&gt;&#39;" in page
     assert "default-src &#39;none&#39;" in page
-    assert "Under this change of data: replace all rows of one client." in page
-    assert "different promises" not in page
+    assert "Neighbouring data sets: replace all rows of one client." in page
+    assert "guarantees differ" not in page
     assert "Every combination sends 12.6 kB per client and round." in page
     assert 'id="chart-setting-1"' in page
 
 
-def test_different_promises_are_told_apart() -> None:
+def test_different_guarantees_are_told_apart() -> None:
     found = made()
     trusting = replace(found.tried[0].runs[0], privacy=replace(RUN.privacy, trust=["the server"]))
     page = render(
         replace(found, tried=[replace(found.tried[0], runs=[trusting]), *found.tried[1:]]), ""
     )
-    assert "These are different promises" in page
+    assert "These guarantees differ" in page
     assert "<strong>codec.epsilon=0.5, data.clients=10.</strong>" in page
 
 

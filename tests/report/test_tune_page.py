@@ -38,4 +38,4 @@ def test_the_plan_and_the_best_are_named_and_the_others_are_grey() -> None:
 def test_a_plan_that_nothing_beats_is_said_to_be_the_best() -> None:
     planned = searched(0.9)
     page = render(TuneSearch(name="mine", tried=[planned], planned=planned, best=planned), "")
-    assert "Nothing that was tried is better" in page
+    assert "No other setting is better than the plan" in page

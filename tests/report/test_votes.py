@@ -1,4 +1,4 @@
-"""Who helped and who hurt: the same scores on the page, in JSON, in Python and on the terminal."""
+"""Votes on clients: the same scores on the page, in JSON, in Python and on the terminal."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def entries() -> list[Entry]:
 def test_page_json_and_python_tell_the_same(entries, tmp_path) -> None:
     folder = made_up.folder(tmp_path, entries)
     page = report.write(folder).read_text(encoding="utf-8")
-    assert "Who helped, who hurt" in page
+    assert "Votes on clients" in page
     assert "client 1: -0.82 ± 0.10, rejected, corrupted on purpose" in page
     told = run_to_json(report.summarise(entries), folder)["votes"]
     assert told["rejected"] == [0, 1]

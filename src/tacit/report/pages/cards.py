@@ -1,6 +1,4 @@
-"""The few figures a reader looks at first, and the facts about data and method, as the page shows
-them.
-"""
+"""Key figures at the top of the page, and the facts about data and method."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from tacit.runs.record import RUN
 
 @dataclass(frozen=True, kw_only=True)
 class FigureCard:
-    """One figure with what it is and what stands behind it."""
+    """One key figure with its label and a note."""
 
     label: str
     figure: str
@@ -23,7 +21,7 @@ class FigureCard:
 
 
 def build_cards(run: Summary) -> list[FigureCard]:
-    """Return the cards of a run that has finished at least one round; none before."""
+    """Build the cards of a run; none before its first round has finished."""
     ours = run.arm(RUN)
     if ours is None:
         return []
@@ -48,7 +46,7 @@ def _result(run: Summary, ours: ArmFigures) -> FigureCard:
     when = f"after {ours.rounds} round{'s' if ours.rounds != 1 else ''}"
     noise = ours.metrics.get("accuracy_noise", 0.0)
     noisy = (
-        f"± {phrasing.format_metric('accuracy', noise)} by noise in the counts of sites"
+        f"± {phrasing.format_metric('accuracy', noise)} from noise in the counts of sites"
         if noise
         else ""
     )
@@ -62,13 +60,12 @@ def _result(run: Summary, ours: ArmFigures) -> FigureCard:
 
 def _distance(run: Summary, ours: ArmFigures, name: str) -> FigureCard | None:
     theirs, lead = run.arm(name), run.leading
-    best = (
-        theirs.best(lead) if theirs else None
-    )  # of a baseline stopped early, the better of its two figures
+    # Where a baseline was stopped early, `best` is the better of its two figures.
+    best = theirs.best(lead) if theirs else None
     if best is None or lead not in ours.metrics:
         return None
     against = {"fedavg": "vs unprotected FedAvg", "central": "vs central training"}[name]
-    note = f"{phrasing.METRICS[lead]} {phrasing.format_metric(lead, best)} there"
+    note = f"its {phrasing.METRICS[lead]}: {phrasing.format_metric(lead, best)}"
     return FigureCard(
         label=against, figure=phrasing.format_gap(lead, ours.metrics[lead], best), note=note
     )
@@ -96,14 +93,14 @@ def _disclosed(run: Summary) -> list[FigureCard]:
     shared = run.shared
     if shared is None:
         return []
-    note = f"of {shared.of_rows:,}, in full and once; {shared.rule}, k = {shared.k:,}"
+    note = f"of {shared.of_rows:,}, in plaintext, once; {shared.rule}, k = {shared.k:,}"
     return [FigureCard(label="Rows disclosed to the server", figure=f"{shared.rows:,}", note=note)]
 
 
 def _attack(ours: ArmFigures) -> list[FigureCard]:
     if "attack_success" not in ours.metrics:
         return []
-    note = "of test rows with the attackers' patch are taken for the class they want"
+    note = "of test rows with the attackers' patch are classified as the target class"
     return [
         FigureCard(
             label="Backdoor",
@@ -127,22 +124,24 @@ def _promise(run: Summary, ours: ArmFigures) -> FigureCard:
 
 
 def list_facts(run: Summary) -> list[tuple[str, str]]:
-    """Return what was trained on what, and how, as pairs of name and value."""
+    """Facts about the data and the training, as pairs of name and value."""
     found = [
         *_data_facts(run),
         *_sharing_facts(run),
         *_corrupted_facts(run),
         *_warm_facts(run),
         *list_method_facts(run.plan),
-        *_later_facts(run),
+        *_refusal_facts(run),
     ]
     return [(name, value) for name, value in found if value]
 
 
-def _later_facts(run: Summary) -> list[tuple[str, str]]:
-    """Return what the server refused."""
+def _refusal_facts(run: Summary) -> list[tuple[str, str]]:
     return [
-        ("Refused answers", f"{run.refused:,}, each named in the record" if run.refused else "")
+        (
+            "Refused responses",
+            f"{run.refused:,}, each with its reason in the record" if run.refused else "",
+        )
     ]
 
 
@@ -150,9 +149,9 @@ def _data_facts(run: Summary) -> list[tuple[str, str]]:
     data = run.data
     if data is None:
         return []
-    sizes, held = data.rows_per_client, ""
+    sizes, spread = data.rows_per_client, ""
     if sizes:
-        held = (
+        spread = (
             f", {sizes[0]:,} each"
             if min(sizes) == max(sizes)
             else f", {min(sizes):,} to {max(sizes):,} each"
@@ -163,7 +162,7 @@ def _data_facts(run: Summary) -> list[tuple[str, str]]:
     return [
         ("Source", data.source),
         ("Clients", f"{data.clients:,}"),
-        ("Training rows", f"{data.rows_train:,}{held}"),
+        ("Training rows", f"{data.rows_train:,}{spread}"),
         ("Test rows", f"{data.rows_test:,}"),
         ("Texts without words", phrasing.warn_of_wordless_texts(data.wordless, data.rows_train)),
         ("Inputs", f"{data.inputs:,}"),
@@ -173,30 +172,31 @@ def _data_facts(run: Summary) -> list[tuple[str, str]]:
 
 
 def _sharing_facts(run: Summary) -> list[tuple[str, str]]:
-    """Return what was shared, and how the labels fell on either side: a one-sided split biases both
-    models.
-    """
+    """Disclosed rows and the labels on either side; a one-sided split biases both models."""
     shared = run.shared
     if shared is None:
         return []
-    sides = {"shared": shared.labels_disclosed, "kept": shared.labels_kept}
+    sides = {"disclosed": shared.labels_disclosed, "kept": shared.labels_kept}
     mixes = (f"{side} {_mix(labels)}" for side, labels in sides.items() if sum(labels.values()))
     sent, classes = (
         phrasing.format_size(sum(shared.bytes_per_client)),
-        f"{shared.classes:,} classes of at least {shared.smallest_class:,}",
+        f"{shared.classes:,} equivalence classes of at least {shared.smallest_class:,} rows",
     )
     unique, single = (
         f"{100 * share:.1f} %" for share in (shared.unique_share, shared.single_label_share)
     )
     return [
-        ("Shared rows", f"{shared.rows:,} of {shared.of_rows:,}, {sent} once, {classes}"),
-        ("Of these", f"{unique} unique in all columns, {single} in classes with one label"),
+        ("Disclosed rows", f"{shared.rows:,} of {shared.of_rows:,}, {sent} once, {classes}"),
+        (
+            "Of these",
+            f"{unique} unique in all columns, {single} in equivalence classes with a single label",
+        ),
         ("Labels", "; ".join(mixes)),
     ]
 
 
 def _corrupted_facts(run: Summary) -> list[tuple[str, str]]:
-    """Return which clients an experiment corrupted."""
+    """Clients that an experiment corrupted."""
     found = run.corrupted
     if found is None:
         return []
@@ -210,24 +210,19 @@ def _corrupted_facts(run: Summary) -> list[tuple[str, str]]:
 
 
 def _warm_facts(run: Summary) -> list[tuple[str, str]]:
-    """Return what the first model was trained on, and how good it was before any client
-    took part.
-    """
+    """Public rows on which the first model was trained, and its metric before round 1."""
     first, lead = run.warm, run.leading
     if first is None:
         return []
     kept = (
-        f"{first.held_out:,} of them held out, which chose pass {first.epoch} of"
+        f"{first.held_out:,} of them held out for validation, which chose epoch {first.epoch} of"
         f" {len(first.losses)}"
     )
     figure = f"{phrasing.METRICS[lead]} {phrasing.format_metric(lead, first.metrics.get(lead))}"
     return [
         (
             "First model",
-            (
-                f"trained at the center on {first.rows:,} public rows ({kept}); {figure} before"
-                " round 1"
-            ),
+            (f"trained centrally on {first.rows:,} public rows ({kept}); {figure} before round 1"),
         )
     ]
 
@@ -244,7 +239,9 @@ def _count(number: int, what: str) -> str:
 
 
 def list_method_facts(plan: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return how a plan divides, trains, codes and averages, as pairs of name and value."""
+    """Facts about a plan's partition, model, training, codec and server, as pairs of name and
+    value.
+    """
     data, model, local, codec, server = (
         plan.get(table, {}) for table in ("data", "model", "local", "codec", "server")
     )
@@ -252,7 +249,7 @@ def list_method_facts(plan: dict[str, Any]) -> list[tuple[str, str]]:
     split += f", alpha {data['alpha']:g}" if split == "dirichlet" and "alpha" in data else ""
     hidden = "-".join(str(width) for width in model.get("hidden", ()))
     trained = (
-        [f"{local['optimizer']}, rate {local['lr']:g}"]
+        [f"{local['optimizer']}, learning rate {local['lr']:g}"]
         if "optimizer" in local and "lr" in local
         else []
     )
@@ -277,7 +274,7 @@ def list_method_facts(plan: dict[str, Any]) -> list[tuple[str, str]]:
         (
             "Server",
             (
-                f"{server['optimizer']}, rate {server['lr']:g}, cohort"
+                f"{server['optimizer']}, learning rate {server['lr']:g}, cohort"
                 f" {server.get('cohort', 'all')}"
                 if "optimizer" in server
                 else ""

@@ -1,5 +1,5 @@
-"""Charts as plain plotly figures (dictionaries); colours are named here and chosen by the page for
-light and dark.
+"""Charts as plain plotly figures (dictionaries). Colours are names; the page maps them to light and
+dark themes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DASHES = {
 
 
 class Bins(NamedTuple):
-    """Counts of values in intervals of one width, by where each interval begins."""
+    """Histogram with bins of equal width, by the left edge of each bin."""
 
     edges: list[float]
     counts: list[int]
@@ -32,9 +32,7 @@ class Bins(NamedTuple):
 
 
 def build_charts(run: Summary) -> dict[str, dict[str, Figure]]:
-    """Return the page's charts: name to one figure per choice of the reader. A chart without data
-    is left out.
-    """
+    """Build the page's charts: name to one figure per choice of the reader, without empty charts."""
     every = {
         "metric": {phrasing.METRICS[name]: _by_round(run, name) for name in _metric_order(run)},
         "loss": {"loss": _by_round(run, "loss")},
@@ -63,7 +61,7 @@ def _by_round(run: Summary, name: str) -> Figure:
 
 
 def chart_by_round(lines: list[Figure], name: str, last: int) -> Figure:
-    """Return a chart of one metric over rounds."""
+    """Chart one metric over rounds."""
     axis: Figure = {"title": {"text": phrasing.METRICS[name]}}
     if name == "accuracy":
         axis["tickformat"] = "~%"
@@ -71,8 +69,8 @@ def chart_by_round(lines: list[Figure], name: str, last: int) -> Figure:
 
 
 def build_line(arm: ArmFigures, name: str, last: int) -> Figure | None:
-    """Return a metric of one arm by round; None if it was not measured. `last` is the last round of
-    the chart.
+    """Line of one metric of an arm by round; None if it was not measured. `last` is the last round
+    of the chart.
     """
     points = [(one.round_no, one.metrics[name]) for one in arm.course if name in one.metrics]
     shape = {"dash": _DASHES.get(arm.name, "solid"), "width": 3 if arm.name == RUN else 2}
@@ -87,7 +85,7 @@ def build_line(arm: ArmFigures, name: str, last: int) -> Figure | None:
     if len(points) > 1:
         return {**line, "mode": "lines", "x": [x for x, _ in points], "y": [y for _, y in points]}
     if name in arm.metrics:
-        # An arm without rounds (one fit on pooled rows) is a level, drawn across.
+        # An arm without rounds (one fit on pooled rows) is a horizontal line.
         return {
             **line,
             "mode": "lines",
@@ -118,7 +116,7 @@ def _bytes(run: Summary) -> Figure:
 
 
 def build_byte_axis(low: float, high: float) -> Figure:
-    """Return an axis of bytes: from zero, or by powers where they lie far apart."""
+    """Axis of bytes: linear from zero, or logarithmic where values are far apart."""
     if low <= 0 or high < 10 * low:
         return {"rangemode": "tozero", "tickformat": "~s", "ticksuffix": "B"}
     leads = (1, 2, 5) if high < 300 * low else (1,)
@@ -127,11 +125,11 @@ def build_byte_axis(low: float, high: float) -> Figure:
         for power in range(int(math.log10(low)), int(math.log10(high)) + 2)
         for lead in leads
     ]
-    # Room above and below, so that no line lies on the frame.
-    room = [math.log10(low / 2), math.log10(high * 2)]
+    # A margin above and below, so that no line lies on the frame.
+    limits = [math.log10(low / 2), math.log10(high * 2)]
     return {
         "type": "log",
-        "range": room,
+        "range": limits,
         "tickvals": ticks,
         "ticktext": [_round_size(tick) for tick in ticks],
     }
@@ -181,15 +179,15 @@ def _rows(run: Summary) -> Figure:
     step = max(1, -(-(high - low + 1) // 24))
     bins = _bins(sizes, low=float(low), step=float(step), count=(high - low) // step + 1)
 
-    def said(x: float) -> str:
+    def describe(x: float) -> str:
         return f"{x:.0f} rows" if step == 1 else f"{x:.0f} to {x + step - 1:.0f} rows"
 
-    # Bars of one value each stand on that value, not beside it.
+    # A bar of a single value is centred on that value.
     shift = -0.5 if step == 1 else 0.0
-    bars = [_bars("clients", "rows", bins, said, shift)]
+    bars = [_bars("clients", "rows", bins, describe, shift)]
     margin = max(float(step), 0.05 * high)
     axis: Figure = {
-        "title": {"text": "rows a client holds"},
+        "title": {"text": "rows per client"},
         "range": [max(0.0, low - margin), high + step + margin],
         "tickformat": "d",
     }
@@ -200,8 +198,8 @@ def _rows(run: Summary) -> Figure:
 
 
 def _rebuilt(run: Summary) -> Figure:
-    """Return each value a client sent against what a server without the secret made of its
-    tokens.
+    """Values that a client sent against those that a server without the secret reconstructed from
+    its tokens.
     """
     points = audits.select_rebuilt(run.audits)
     dots = [
@@ -213,7 +211,7 @@ def _rebuilt(run: Summary) -> Figure:
             "marker": {"size": 6, "opacity": 0.7, "symbol": shape},
             "x": points["true"],
             "y": points[kind],
-            "hovertemplate": "true %{x}, rebuilt %{y}",
+            "hovertemplate": "true %{x}, reconstructed %{y}",
         }
         for kind, colour, shape in (("keyed", "run", "circle-open"), ("static", "other", "circle"))
         if kind in points
@@ -221,7 +219,7 @@ def _rebuilt(run: Summary) -> Figure:
     return build_figure(
         dots,
         {"title": {"text": "true value"}},
-        {"title": {"text": "rebuilt value"}},
+        {"title": {"text": "reconstructed value"}},
         hovermode="closest",
     )
 
@@ -229,13 +227,13 @@ def _rebuilt(run: Summary) -> Figure:
 def _bins(values: Iterable[float], low: float, step: float, count: int) -> Bins:
     counts = [0] * count
     for value in values:
-        # The tiny push keeps 0.15 out of the bin below it, where float division would put it.
+        # The tiny offset keeps 0.15 out of the bin below it, where float division would put it.
         counts[max(0, min(count - 1, int((value - low) / step + 1e-9)))] += 1
     return Bins([low + step * place for place in range(count)], counts, step)
 
 
 def _bars(
-    name: str, colour: str, bins: Bins, said: Callable[[float], str], shift: float = 0.0
+    name: str, colour: str, bins: Bins, describe: Callable[[float], str], shift: float = 0.0
 ) -> Figure:
     return {
         "type": "bar",
@@ -244,7 +242,7 @@ def _bars(
         "x": [edge + bins.width / 2 + shift for edge in bins.edges],
         "y": [count or None for count in bins.counts],
         "width": bins.width * 0.92,
-        "customdata": [said(edge) for edge in bins.edges],
+        "customdata": [describe(edge) for edge in bins.edges],
         "hovertemplate": "%{customdata}: %{y} clients<extra></extra>",
     }
 
@@ -258,7 +256,7 @@ def _whole(last: int) -> Figure:
 
 
 def build_figure(data: list[Figure], xaxis: Figure, yaxis: Figure, **layout: Any) -> Figure:
-    """Return a figure with two axes that do not move."""
+    """Figure with two fixed axes."""
     quiet = {"automargin": True, "zeroline": False, "fixedrange": True}
     return {
         "data": data,

@@ -1,6 +1,4 @@
-"""The page of a comparison: runs side by side, a line each; one file that works offline, like the
-page of a run.
-"""
+"""Page that compares runs, one line each; a single file that works offline."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ _DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 def write(runs: list[Summary], path: Path) -> Path:
-    """Return the path of the page, which is there whole or not at all."""
+    """Write the page atomically and return its path."""
     half = path.with_name(f".{path.name}.part")
     half.write_text(render(runs), encoding="utf-8")
     os.replace(half, path)
@@ -27,17 +25,17 @@ def write(runs: list[Summary], path: Path) -> Path:
 
 
 def render(runs: list[Summary]) -> str:
-    """Return the page as HTML text."""
-    unlike = find_differences({run.name: run.plan for run in runs})
+    """Render the page as HTML."""
+    differences = find_differences({run.name: run.plan for run in runs})
     return render_template(
         "compare.html",
         _charts(runs),
         runs=runs,
         headings=["run", *HEADINGS[1:]],
         rows=[(run.name, *list_cells(own)[1:]) for run in runs if (own := run.arm(RUN))],
-        unlike=[
+        differences=[
             (key, [format_setting(values[run.name]) for run in runs])
-            for key, values in unlike.items()
+            for key, values in differences.items()
         ],
     )
 

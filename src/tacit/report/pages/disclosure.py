@@ -1,5 +1,5 @@
-"""What would leave, as one small page for the data owner: no script, nothing loaded from
-anywhere.
+"""Preview of the rows that a plan would disclose, as a small page for the data owner, without
+scripts or external resources.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ _MOST_BARS = 40
 
 
 class _Bar(NamedTuple):
-    """One bar: what it is of, what leaves and what stays in percent of the longest, and both in
-    words.
+    """One bar: its name, rows disclosed and rows kept in percent of the longest bar, and both as
+    text.
     """
 
     name: str
-    leaves: float
-    stays: float
-    said: str
+    disclosed: float
+    kept: float
+    text: str
 
 
 def render_disclosure(
@@ -29,11 +29,11 @@ def render_disclosure(
     looks: list[dict[str, Any]],
     refused: list[str],
 ) -> str:
-    """Return the page: the sentence to read, bars of rows kept and shared, labels on either side,
-    and some classes.
+    """Render the page: a summary, bars of rows kept and disclosed, labels on either side, and some
+    equivalence classes.
 
-    `looks` are classes that would leave (`values`, `rows`, `labels`); `refused` says where the
-    owner's policy is broken.
+    `looks` are equivalence classes that would be disclosed (`values`, `rows`, `labels`); `refused`
+    lists violations of the owner's policy.
     """
     clients = list(zip(shared.rows_per_client, rows_per_client, strict=True))[:_MOST_BARS]
     labels = [
@@ -48,8 +48,8 @@ def render_disclosure(
         refused=refused,
         clients=_bars(
             [
-                (f"client {number}", given, held - given)
-                for number, (given, held) in enumerate(clients)
+                (f"client {number}", disclosed, rows - disclosed)
+                for number, (disclosed, rows) in enumerate(clients)
             ]
         ),
         labels=_bars(labels),
@@ -58,13 +58,13 @@ def render_disclosure(
 
 
 def _bars(rows: list[tuple[str, int, int]]) -> list[_Bar]:
-    longest = max((given + kept for _, given, kept in rows), default=0) or 1
+    longest = max((disclosed + kept for _, disclosed, kept in rows), default=0) or 1
     return [
         _Bar(
             name,
-            round(100 * given / longest, 2),
+            round(100 * disclosed / longest, 2),
             round(100 * kept / longest, 2),
-            f"{given:,} of {given + kept:,}",
+            f"{disclosed:,} of {disclosed + kept:,}",
         )
-        for name, given, kept in rows
+        for name, disclosed, kept in rows
     ]

@@ -1,6 +1,4 @@
-"""The report page: one file that works offline, asks nobody for anything, and runs no script but
-its own.
-"""
+"""The report page: a single file that works offline, loads nothing and runs only its own script."""
 
 from __future__ import annotations
 
@@ -23,14 +21,11 @@ from tacit.runs import record
 
 FILE = "report.html"
 LEVELS = {"strong": "Strong", "reasonable": "Reasonable", "weak": "Weak", "none": "No protection"}
-"""How the levels of a promise are called beside their light."""
+"""Display names of the protection levels."""
 
 
 def write(folder: Path) -> Path:
-    """Return the path of `report.html` in a run's folder, written anew from its record.
-
-    Guarantees: the page is there whole or not at all.
-    """
+    """Write `report.html` into a run's folder atomically, from its record, and return its path."""
     source = folder / "record.jsonl"
     run = summarise(record.read(source), name=folder.resolve().name)
     written = datetime.fromtimestamp(source.stat().st_mtime, tz=UTC)
@@ -46,7 +41,7 @@ def write(folder: Path) -> Path:
 
 
 def render(run: Summary, plan_text: str, when: str = "") -> str:
-    """Return the page as HTML text."""
+    """Render the page as HTML."""
     found = run.corrupted
     return render_template(
         "page.html",
@@ -74,12 +69,12 @@ def render(run: Summary, plan_text: str, when: str = "") -> str:
 
 
 def _baseline_settings(run: Summary) -> str:
-    """Return where baselines have their settings from, if not from the plan."""
+    """Say that baselines have their own settings, if they do."""
     if not has_own_baselines(run.plan):
         return ""
     return (
-        "Central training and FedAvg have features and learning rates of their own, the same for"
-        " every epsilon."
+        "Central training and FedAvg use their own features and learning rates, which do not depend"
+        " on epsilon."
     )
 
 

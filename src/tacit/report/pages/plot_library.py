@@ -1,6 +1,4 @@
-"""The library that draws charts, packed so that a page with it stays small enough to mail; the page
-unpacks it.
-"""
+"""The chart library, compressed so that a page stays small enough to mail; the page decompresses it."""
 
 from __future__ import annotations
 
@@ -9,12 +7,14 @@ import functools
 import gzip
 
 _SAFE = str.maketrans("<&", ",.")
-"""Of the 85 digits two mean something in HTML; these two do not, and are no digits."""
+"""Two of the 85 digits have a meaning in HTML; they are replaced by two characters that are not
+digits.
+"""
 
 
 @functools.cache
 def read_library() -> str:
-    """Return the text of plotly.js."""
+    """Source text of plotly.js."""
     from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs())
@@ -22,8 +22,8 @@ def read_library() -> str:
 
 @functools.cache
 def pack_library() -> tuple[str, int]:
-    """Return the library for `unpacked` in script.html and its bytes: gzip, four bytes as five of
-    85 digits, nothing HTML reads.
+    """Compressed library (gzip, base 85 with digits that HTML does not interpret) and its size in
+    bytes, for script.html.
     """
     small = gzip.compress(read_library().encode(), mtime=0)
     return base64.b85encode(small, pad=True).decode().translate(_SAFE), len(small)

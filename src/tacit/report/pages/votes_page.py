@@ -1,6 +1,4 @@
-"""The section of the page about votes: a drawing of all scores, and a table of the clients at both
-ends.
-"""
+"""Section of the page about votes: a drawing of all scores, and tables of the lowest and highest."""
 
 from __future__ import annotations
 
@@ -11,15 +9,13 @@ from tacit.report.audits import AuditGrid
 from tacit.report.votes import ClientScore, VoteFigures, format_score
 
 _ENDS = 12
-"""So many clients of each end are in the table at once; the others are shown when asked for."""
+"""Clients shown of the lowest and of the highest scores; a folded table has all."""
 _WIDTH, _HEIGHT, _LEFT, _TOP = 1000.0, 250.0, 44.0, 16.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreMark:
-    """One client in the drawing: where its score and both ends of its error bar lie, its looks, and
-    its words.
-    """
+    """One client in the drawing: positions of its score and error bar, its style and its title."""
 
     x: float
     y: float
@@ -32,7 +28,7 @@ class ScoreMark:
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """Scores from lowest to highest, as places in a picture `width` wide and `height` high."""
+    """Scores from lowest to highest, as positions in a picture `width` wide and `height` high."""
 
     width: float
     height: float
@@ -45,7 +41,7 @@ class Drawing:
 
 @dataclass(frozen=True, kw_only=True)
 class VotesSection:
-    """What the page shows about votes."""
+    """Contents of the page's section about votes."""
 
     sentence: str
     found: str
@@ -55,7 +51,7 @@ class VotesSection:
 
 
 def build_section(votes: VoteFigures) -> VotesSection:
-    """Return the page's section about votes."""
+    """Build the page's section about votes."""
     rows = [_row(one, votes) for one in votes.scores]
     whole = len(rows) <= 2 * _ENDS
     headings = (
@@ -65,11 +61,7 @@ def build_section(votes: VoteFigures) -> VotesSection:
         "rejected",
         *(("corrupted",) if votes.corrupted else ()),
     )
-    titles = (
-        ("Every client, lowest score first",)
-        if whole
-        else ("Who hurt: the lowest scores", "Who helped: the highest scores")
-    )
+    titles = ("Every client, lowest score first",) if whole else ("Lowest scores", "Highest scores")
     parts = (rows,) if whole else (rows[:_ENDS], rows[: -_ENDS - 1 : -1])
     grids = [
         AuditGrid(title=title, headings=headings, rows=part)
@@ -98,7 +90,7 @@ def _row(one: ClientScore, votes: VoteFigures) -> tuple[str, ...]:
 
 
 def _found(votes: VoteFigures) -> str:
-    """Return how well an experiment's corrupted clients were found in the last round."""
+    """How well the last round's rejections match an experiment's corrupted clients."""
     if votes.found is None:
         return ""
     shares = {
@@ -110,14 +102,14 @@ def _found(votes: VoteFigures) -> str:
         f"{name} {phrasing.format_metric('accuracy', value)}" for name, value in shares.items()
     )
     return (
-        "Against the clients that were corrupted on purpose, the last round's rejections have"
-        f" {said}."
+        "As a detector of the clients that were corrupted on purpose, the last round's rejections"
+        f" have {said}."
     )
 
 
 def _drawing(votes: VoteFigures) -> Drawing:
     known = [one for one in votes.scores if one.known]
-    # Noise can carry a score past ±1; the picture is as high as it must be.
+    # Noise can move a score beyond ±1; the picture is high enough for all.
     reach = max([1.0, *(abs(one.score) + one.error for one in known)])
     step = (_WIDTH - _LEFT) / max(1, len(known))
 

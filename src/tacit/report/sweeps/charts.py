@@ -1,6 +1,4 @@
-"""A sweep as charts: what is gained for more epsilon, for more bytes, and along each setting that
-is a number.
-"""
+"""Charts of a sweep: the metric by epsilon, by bytes, and by each numeric setting."""
 
 from __future__ import annotations
 
@@ -17,19 +15,15 @@ _COLOURS = ("run", "fedavg", "down", "local", "other", "central")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x")
 _DASHES = {"fedavg": "dash", "central": "dot", "local_only": "dashdot"}
 _FAR_APART = 8
-"""From which ratio of its ends on an axis goes by powers."""
+"""An axis is logarithmic from this ratio of its largest to its smallest value."""
 
 _MOST_TICKS = 8
 _SAME = 1e-3
-"""Values that differ by less get one tick: an epsilon is kept to the last digits, and not the same
-ones in each run.
-"""
+"""Values that differ by less share a tick: the last digits of an epsilon differ between runs."""
 
 
 class ChartLine(NamedTuple):
-    """One line of a chart as its legend names it. Legends stand below charts: a phone has no room
-    beside them.
-    """
+    """One line of a chart in the legend below it."""
 
     name: str
     colour: str
@@ -41,9 +35,7 @@ Placed = tuple[float, Combination]
 
 
 class Chart(NamedTuple):
-    """One chart of the page: what it shows, its figures by the reader's choice, and what its lines
-    are.
-    """
+    """One chart of the page: title, note, figures by the reader's choice, and legend."""
 
     name: str
     title: str
@@ -54,38 +46,44 @@ class Chart(NamedTuple):
 
 
 def build_charts(sweep: Sweep) -> list[Chart]:
-    """Return the page's charts. What would be a single column is left out."""
+    """Build the page's charts, without those that would have a single x value."""
     metric = phrasing.METRICS[sweep.leading]
     metric = metric[0].upper() + metric[1:]
     bars = (
-        "Bars are 95 % intervals of the mean over seeds (Student's t). " if sweep.seeds > 1 else ""
+        "Bars are 95 % confidence intervals of the mean over seeds (Student's t). "
+        if sweep.seeds > 1
+        else ""
     )
     first = next(iter(sweep.varied), None)
     by_epsilon = {
-        f"epsilon per {unit}": _along(sweep, _epsilon(unit), _epsilon_axis(sweep, unit), first)
+        f"epsilon per {unit}": _chart_along(
+            sweep, _read_epsilon(unit), _epsilon_axis(sweep, unit), first
+        )
         for unit in UNITS
     }
     by_bytes = {
-        "bytes": _along(sweep, lambda one: one.bytes_up, _byte_axis(sweep), first, beside=False)
+        "bytes": _chart_along(
+            sweep, lambda one: one.bytes_up, _byte_axis(sweep), first, baselines=False
+        )
     }
-    sent = "Measured on the serialised messages of one client. Further left is cheaper."
+    sent = "Measured on the serialised messages of one client. Further left is less traffic."
     wanted = [
         _chart(
             sweep,
             "privacy",
-            f"{metric} and privacy",
+            f"{metric} by epsilon",
             f"{bars}Further left is more private.",
             by_epsilon,
             first,
         ),
-        _chart(sweep, "bytes", f"{metric} and bytes", sent, by_bytes, first),
-        _needed_chart(sweep, metric),
+        _chart(sweep, "bytes", f"{metric} by bytes", sent, by_bytes, first),
+        _chart_clients_needed(sweep, metric),
     ]
     for number, key in enumerate(sweep.varied):
         if not _is_epsilon(key):
-            figures = {key: _along(sweep, _number(key), {"title": {"text": key}}, key)}
+            figures = {key: _chart_along(sweep, _read_number(key), {"title": {"text": key}}, key)}
             wanted.append(
-                _chart(sweep, f"setting-{number}", f"{metric} along {key}", bars, figures, key)
+                _chart(sweep, f"setting-{number}", f"{metric} by {key}", bars, figures, key)
             )
     return [one for one in wanted if one.figures]
 
@@ -93,7 +91,7 @@ def build_charts(sweep: Sweep) -> list[Chart]:
 def _chart(
     sweep: Sweep, name: str, title: str, note: str, figures: dict[str, Figure], own: str | None
 ) -> Chart:
-    kept = {choice: figure for choice, figure in figures.items() if _spread(figure)}
+    kept = {choice: figure for choice, figure in figures.items() if _is_spread(figure)}
     traces: list[Figure] = next((figure["data"] for figure in kept.values()), [])
     lines = [
         ChartLine(trace["name"], trace["meta"], trace["line"].get("dash", "solid"))
@@ -104,8 +102,8 @@ def _chart(
     return Chart(name, title, note, kept, keys, lines if len(lines) > 1 else [])
 
 
-def _needed_chart(sweep: Sweep, metric: str) -> Chart:
-    """Return how many clients a level takes, by epsilon: a line per level."""
+def _chart_clients_needed(sweep: Sweep, metric: str) -> Chart:
+    """Chart the number of clients needed by epsilon, one line per level."""
     figures: dict[str, Figure] = {}
     for unit in UNITS:
         found = find_clients_needed(sweep, unit)
@@ -121,9 +119,8 @@ def _needed_chart(sweep: Sweep, metric: str) -> Chart:
             showlegend=False,
         )
     note = (
-        "Read off between the numbers of clients that were tried, the metric taken to go straight"
-        " in their logarithm. A line ends where fewer than the fewest tried would do, or the most"
-        " do not."
+        "Interpolated linearly in the logarithm of the number of clients. A line ends where the"
+        " answer is below the smallest or above the largest number of clients in the sweep."
     )
     made = _chart(
         sweep,
@@ -153,11 +150,11 @@ def _needed_line(sweep: Sweep, number: int, one: ClientsNeeded) -> Figure:
 
 
 def _is_epsilon(key: str) -> bool:
-    """Return whether a setting is drawn already, as what it comes to."""
+    """Whether a setting is an epsilon, which has a chart of its own."""
     return key.rpartition(".")[2] == "epsilon"
 
 
-def _epsilon(unit: str) -> Where:
+def _read_epsilon(unit: str) -> Where:
     def where(one: Combination) -> float | None:
         total = one.total(unit)
         return total.epsilon if total else None
@@ -165,7 +162,7 @@ def _epsilon(unit: str) -> Where:
     return where
 
 
-def _number(key: str) -> Where:
+def _read_number(key: str) -> Where:
     def where(one: Combination) -> float | None:
         try:
             value = float(one.settings[key])
@@ -176,11 +173,11 @@ def _number(key: str) -> Where:
     return where
 
 
-def _along(
-    sweep: Sweep, where: Where, axis: Figure, own: str | None, *, beside: bool = True
+def _chart_along(
+    sweep: Sweep, where: Where, axis: Figure, own: str | None, *, baselines: bool = True
 ) -> Figure:
-    """Return the leading metric along some axis: a line per combination of the settings but the one
-    that runs along it.
+    """Chart the leading metric along an axis, one line per combination of the settings except
+    `own`.
     """
     lines: dict[str, list[Placed]] = {}
     for one in sweep.tried:
@@ -190,9 +187,11 @@ def _along(
     drawn = [
         _line(sweep, number, name, points) for number, (name, points) in enumerate(lines.items())
     ]
-    if beside:
+    if baselines:
         drawn += [
-            trace for arm in sweep.baselines for trace in _beside(sweep, arm, list(lines.values()))
+            trace
+            for arm in sweep.baselines
+            for trace in _baseline_lines(sweep, arm, list(lines.values()))
         ]
     metric: Figure = {"title": {"text": phrasing.METRICS[sweep.leading]}}
     if sweep.leading == "accuracy":
@@ -225,9 +224,7 @@ def _line(sweep: Sweep, number: int, name: str, points: list[Placed]) -> Figure:
 
 
 def _error(sweep: Sweep, means: list[Mean]) -> Figure:
-    """Return the intervals as bars, cut where no value can lie: all metrics but the loss end at 0
-    and 1.
-    """
+    """Confidence intervals as error bars, clipped to [0, 1] for all metrics except the loss."""
     top = math.inf if sweep.leading == "loss" else 1.0
     above = [min(mean.ends[1], top) - mean.value for mean in means if mean.ends]
     below = [mean.value - max(mean.ends[0], 0.0) for mean in means if mean.ends]
@@ -253,9 +250,9 @@ def _hover(sweep: Sweep, one: Combination) -> str:
     return "<br>".join([one.title, *facts])
 
 
-def _beside(sweep: Sweep, arm: str, lines: list[list[Placed]]) -> list[Figure]:
-    """Return a baseline as thin lines, each different one once: across the chart, or beside the
-    line it belongs to.
+def _baseline_lines(sweep: Sweep, arm: str, lines: list[list[Placed]]) -> list[Figure]:
+    """Thin lines of a baseline, without duplicates: horizontal if its figure is constant, else one
+    per line of the sweep.
     """
     courses = [
         sorted((x, mean.value) for x, one in points if (mean := one.baseline(arm, sweep.leading)))
@@ -298,7 +295,7 @@ def _byte_axis(sweep: Sweep) -> Figure:
     sent = [one.bytes_up for one in sweep.tried if one.bytes_up]
     scale = build_byte_axis(min(sent), max(sent)) if sent else {}
     return {
-        "title": {"text": "bytes a client sends in a round"},
+        "title": {"text": "bytes sent per client and round"},
         "type": "linear",
         "tickvals": None,
         "ticktext": None,
@@ -307,19 +304,17 @@ def _byte_axis(sweep: Sweep) -> Figure:
 
 
 def _scale(values: list[float]) -> Figure:
-    """Return an axis with a tick at each value if they are few, by powers where they lie far apart;
-    rising, equal ones once.
-    """
+    """Axis with a tick at each of a few ascending values, logarithmic if they are far apart."""
     values = [
         value for n, value in enumerate(values) if not n or value > values[n - 1] * (1 + _SAME)
     ]
-    said = [f"{value:,.4g}" if value < 1000 else f"{value:,.0f}" for value in values]
-    ticks = {"tickvals": values, "ticktext": said} if 1 < len(values) <= _MOST_TICKS else {}
+    texts = [f"{value:,.4g}" if value < 1000 else f"{value:,.0f}" for value in values]
+    ticks = {"tickvals": values, "ticktext": texts} if 1 < len(values) <= _MOST_TICKS else {}
     powers = bool(values) and values[0] > 0 and values[-1] >= _FAR_APART * values[0]
     return {**ticks, **({"type": "log"} if powers else {})}
 
 
-def _spread(figure: Figure) -> bool:
-    """Return whether a figure has points at two places at least, further apart than by rounding."""
+def _is_spread(figure: Figure) -> bool:
+    """Whether a figure has at least two x values that differ by more than rounding."""
     xs = [x for trace in figure["data"] for x in trace["x"]]
     return len(xs) > 1 and max(xs) > min(xs) * 1.02 + 1e-12

@@ -1,4 +1,4 @@
-"""How many clients it takes to reach a level at an epsilon, read off a sweep over both."""
+"""Number of clients needed to reach a level at an epsilon, interpolated from a sweep over both."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ Point = tuple[float, float]
 
 
 class ClientsNeeded(NamedTuple):
-    """A level of the leading metric, and the clients it takes by epsilon."""
+    """A level of the leading metric, and the clients needed for it by epsilon."""
 
     level: float
     points: list[Point]
 
 
 def find_clients_needed(sweep: Sweep, unit: str) -> list[ClientsNeeded]:
-    """Return for some levels how many clients reach them at each epsilon per unit, between those
-    that were tried.
+    """Interpolate how many clients reach some levels at each epsilon per unit.
 
-    Levels are whole hundredths that are reached at two epsilons at least. Between two numbers of
-    clients the metric is taken to go straight in their logarithm. Edge cases: where the fewest
-    tried reach a level already, or no number does, there is no point; nor is there anything to read
-    off where the metric is a loss, or other settings were varied too.
+    Levels are multiples of 0.01 that are reached at two or more epsilons. The metric is
+    interpolated linearly in the logarithm of the number of clients. There is no point where the
+    smallest number of clients already reaches a level, or none does. The result is empty if the
+    metric is a loss, or if other settings vary too.
     """
     if (
         sweep.leading == "loss"
@@ -43,12 +42,12 @@ def find_clients_needed(sweep: Sweep, unit: str) -> list[ClientsNeeded]:
     if not values:
         return []
     steps = range(math.ceil(min(values) / _STEP), math.floor(max(values) / _STEP) + 1)
-    found = [ClientsNeeded(step * _STEP, _reached(courses, step * _STEP)) for step in steps]
-    return _spread([one for one in found if len(one.points) > 1])
+    found = [ClientsNeeded(step * _STEP, _interpolate_all(courses, step * _STEP)) for step in steps]
+    return _select_levels([one for one in found if len(one.points) > 1])
 
 
 def _courses(sweep: Sweep, unit: str) -> dict[float, list[Point]]:
-    """Return by epsilon how good the metric is with each number of clients, rising."""
+    """Metric by number of clients (ascending), for each epsilon."""
     courses: dict[float, list[Point]] = {}
     for one in sweep.tried:
         total, mean = one.total(unit), one.metric(sweep.leading)
@@ -59,17 +58,17 @@ def _courses(sweep: Sweep, unit: str) -> dict[float, list[Point]]:
     return {epsilon: sorted(course) for epsilon, course in sorted(courses.items())}
 
 
-def _reached(courses: dict[float, list[Point]], level: float) -> list[Point]:
+def _interpolate_all(courses: dict[float, list[Point]], level: float) -> list[Point]:
     return [
         (epsilon, clients)
         for epsilon, course in courses.items()
-        if (clients := _first(course, level)) is not None
+        if (clients := _interpolate(course, level)) is not None
     ]
 
 
-def _first(course: Sequence[Point], level: float) -> float | None:
-    """Return the fewest clients with which a level is reached; None if that is not between two
-    numbers that were tried.
+def _interpolate(course: Sequence[Point], level: float) -> float | None:
+    """Interpolate the smallest number of clients that reaches a level; None outside the sweep's
+    numbers.
     """
     for (fewer, below), (more, above) in pairwise(course):
         if below < level <= above:
@@ -80,8 +79,8 @@ def _first(course: Sequence[Point], level: float) -> float | None:
     return None
 
 
-def _spread(found: list[ClientsNeeded]) -> list[ClientsNeeded]:
-    """Return a few of many levels, evenly apart, with the first and the last."""
+def _select_levels(found: list[ClientsNeeded]) -> list[ClientsNeeded]:
+    """Select a few levels at equal distances, including the first and the last."""
     if len(found) <= _MOST_LEVELS:
         return found
     places = [round(n * (len(found) - 1) / (_MOST_LEVELS - 1)) for n in range(_MOST_LEVELS)]

@@ -1,4 +1,4 @@
-"""A sweep's figures: what each combination of settings came to, over its seeds."""
+"""Figures of a sweep: results of each combination of settings over its seeds."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tacit.runs.record import RUN
 
 FAILED = "failed"
 UNITS = ("run", "update", "bit")
-"""What an epsilon may be stated for, the most telling first."""
+"""Units of an epsilon, in order of preference."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mean:
-    """A mean over seeds, and the ends of its 95 % confidence interval where there are at
-    least two.
+    """Mean over seeds, with the ends of its 95 % confidence interval if there are at least two
+    seeds.
     """
 
     value: float
@@ -31,10 +31,9 @@ class Mean:
 
 @dataclass(frozen=True, kw_only=True)
 class Combination:
-    """One combination: its settings as typed, the runs that finished, why others did not, and what
-    it is compared with.
+    """One combination: its settings as typed, finished runs, errors of failed ones, and baselines.
 
-    `failed_baselines` says by name why baselines did not finish.
+    `failed_baselines` has the errors of failed baselines by name.
     """
 
     settings: dict[str, str]
@@ -48,30 +47,30 @@ class Combination:
         """The settings in one line."""
         return (
             ", ".join(f"{key}={value}" for key, value in self.settings.items())
-            or "the plan as it is"
+            or "the plan without changes"
         )
 
     def metric(self, name: str) -> Mean | None:
-        """Return a metric over the seeds."""
+        """Mean of a metric over the seeds."""
         return _mean(self.runs, name)
 
     def baseline(self, arm: str, name: str) -> Mean | None:
-        """Return a metric of a baseline over the seeds."""
+        """Mean of a baseline's metric over the seeds."""
         return _mean(self.baselines.get(arm, []), name)
 
     @property
     def bytes_up(self) -> float | None:
-        """What a client sends in a round, the mean over seeds."""
+        """Bytes that a client sends per round, mean over seeds."""
         sent = [arm.bytes_up for arm in _own(self.runs) if arm.bytes_up is not None]
         return fmean(sent) if sent else None
 
     @property
     def seconds(self) -> float:
-        """How long a run took, the mean over seeds."""
+        """Duration of a run, mean over seeds."""
         return fmean(arm.seconds for arm in _own(self.runs)) if self.runs else 0.0
 
     def total(self, unit: str) -> Total | None:
-        """Return the largest total per unit of any seed; None where no number exists."""
+        """Largest total per unit of any seed; None if a seed has no epsilon."""
         totals = [total for run in self.runs if (total := run.privacy.total(unit)) is not None]
         if not totals or any(total.epsilon is None for total in totals):
             return None
@@ -80,7 +79,7 @@ class Combination:
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """All combinations of a sweep, in the order of typing."""
+    """All combinations of a sweep, in the order in which they were typed."""
 
     name: str
     keys: list[str]
@@ -104,7 +103,7 @@ class Sweep:
 
     @property
     def baselines(self) -> list[str]:
-        """The baselines that were run beside them, or should have been."""
+        """Baselines that ran or failed."""
         return list(
             dict.fromkeys(
                 arm for one in self.tried for arm in (*one.baselines, *one.failed_baselines)
@@ -113,24 +112,24 @@ class Sweep:
 
     @property
     def failed(self) -> list[tuple[str, str]]:
-        """Which combinations lack runs or baselines, and why."""
+        """Combinations with failed runs or baselines, each with its error."""
         own = [
             (one.title, sentence) for one in self.tried for sentence in dict.fromkeys(one.failed)
         ]
-        beside = [
-            (f"{phrasing.name_arm(arm)} beside {one.title}", sentence)
+        baselines = [
+            (f"{phrasing.name_arm(arm)} ({one.title})", sentence)
             for one in self.tried
             for arm, sentences in one.failed_baselines.items()
             for sentence in dict.fromkeys(sentences)
         ]
-        return [*own, *beside]
+        return [*own, *baselines]
 
 
 def list_headings(sweep: Sweep) -> list[str]:
-    """Return the headings of the table: settings, then figures, then baselines."""
+    """Headings of the table: settings, then figures, then baselines."""
     metric = phrasing.METRICS[sweep.leading]
     privacy = "epsilon" if sweep.unit else "privacy per update"
-    beside = [f"{metric}, {phrasing.name_arm(arm)}" for arm in sweep.baselines]
+    baselines = [f"{metric}, {phrasing.name_arm(arm)}" for arm in sweep.baselines]
     return [
         *(sweep.keys or ["plan"]),
         "runs",
@@ -138,12 +137,12 @@ def list_headings(sweep: Sweep) -> list[str]:
         privacy,
         "up / client / round",
         "time",
-        *beside,
+        *baselines,
     ]
 
 
 def list_rows(sweep: Sweep) -> list[tuple[str, ...]]:
-    """Return a row for each combination, in the order of the headings."""
+    """One row per combination, in the order of the headings."""
     return [_row(sweep, one) for one in sweep.tried]
 
 
@@ -151,9 +150,9 @@ def _row(sweep: Sweep, one: Combination) -> tuple[str, ...]:
     name = sweep.leading
     asked = len(one.runs) + len(one.failed)
     settings = [one.settings[key] for key in sweep.keys] or [one.title]
-    beside = [_beside(name, one, arm) for arm in sweep.baselines]
+    baselines = [_format_baseline(name, one, arm) for arm in sweep.baselines]
     if not one.runs:
-        return (*settings, f"0 of {asked}", FAILED, *[phrasing.NONE] * 3, *beside)
+        return (*settings, f"0 of {asked}", FAILED, *[phrasing.NONE] * 3, *baselines)
     count = f"{len(one.runs)}" if not one.failed else f"{len(one.runs)} of {asked}"
     return (
         *settings,
@@ -162,20 +161,17 @@ def _row(sweep: Sweep, one: Combination) -> tuple[str, ...]:
         format_privacy(sweep, one),
         phrasing.format_size(one.bytes_up),
         phrasing.format_duration(one.seconds),
-        *beside,
+        *baselines,
     )
 
 
-def _beside(name: str, one: Combination, arm: str) -> str:
-    """Return a baseline's figure, or that it failed."""
+def _format_baseline(name: str, one: Combination, arm: str) -> str:
     mean = one.baseline(arm, name)
     return FAILED if mean is None and one.failed_baselines.get(arm) else format_mean(name, mean)
 
 
 def format_privacy(sweep: Sweep, one: Combination) -> str:
-    """Return the epsilon of the sweep's unit; where this combination has none, what one update
-    costs in words.
-    """
+    """Epsilon in the sweep's unit, else the run's privacy headline."""
     total = one.total(sweep.unit) if sweep.unit else None
     if total is not None:
         return prose.format_total(total)
@@ -183,7 +179,7 @@ def format_privacy(sweep: Sweep, one: Combination) -> str:
 
 
 def format_mean(name: str, mean: Mean | None) -> str:
-    """Return a mean, with half the length of its interval behind it."""
+    """Format a mean with half the width of its interval."""
     if mean is None:
         return phrasing.NONE
     if mean.ends is None:
@@ -196,7 +192,7 @@ def format_mean(name: str, mean: Mean | None) -> str:
 
 
 def sweep_to_json(sweep: Sweep) -> dict[str, Any]:
-    """Return a sweep as one JSON object."""
+    """Convert a sweep to one JSON object."""
     return {
         "sweep": sweep.name,
         "over": sweep.keys,

@@ -1,4 +1,4 @@
-"""The page of a sweep: one file that works offline, like the page of a run."""
+"""Page of a sweep: a single file that works offline."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tacit.report.sweeps.charts import build_charts
 from tacit.report.sweeps.figures import Sweep, list_headings, list_rows
 
 
-class _Promise(NamedTuple):
-    """What combinations with one kind of promise have in common, and which they are."""
+class _Guarantee(NamedTuple):
+    """A kind of guarantee, and the combinations that have it (empty: all)."""
 
     where: str
     relation: str
@@ -21,7 +21,7 @@ class _Promise(NamedTuple):
 
 
 def write(sweep: Sweep, plan_text: str, path: Path) -> Path:
-    """Return the path of the page, which is there whole or not at all."""
+    """Write the page atomically and return its path."""
     half = path.with_name(f".{path.name}.part")
     half.write_text(render(sweep, plan_text), encoding="utf-8")
     os.replace(half, path)
@@ -29,7 +29,7 @@ def write(sweep: Sweep, plan_text: str, path: Path) -> Path:
 
 
 def render(sweep: Sweep, plan_text: str) -> str:
-    """Return the page as HTML text."""
+    """Render the page as HTML."""
     name, drawn = phrasing.METRICS[sweep.leading], build_charts(sweep)
     done = sum(len(one.runs) for one in sweep.tried)
     sent = {phrasing.format_size(one.bytes_up) for one in sweep.tried if one.bytes_up}
@@ -44,13 +44,13 @@ def render(sweep: Sweep, plan_text: str) -> str:
         headings=list_headings(sweep),
         rows=list_rows(sweep),
         sent=sent.pop() if len(sent) == 1 else "",
-        promises=_promises(sweep),
+        guarantees=_list_guarantees(sweep),
         plan=plan_text,
     )
 
 
-def _promises(sweep: Sweep) -> list[_Promise]:
-    """Return each promise once, with the combinations it was made in if there are others."""
+def _list_guarantees(sweep: Sweep) -> list[_Guarantee]:
+    """List each guarantee once, with its combinations if there are several guarantees."""
     found: dict[tuple[str, str], list[str]] = {}
     for one in sweep.tried:
         for run in one.runs[:1]:
@@ -59,6 +59,6 @@ def _promises(sweep: Sweep) -> list[_Promise]:
                     ("; ".join(run.privacy.relations), run.privacy.rests_on), []
                 ).append(one.title)
     return [
-        _Promise("" if len(found) == 1 else f"{'; '.join(titles)}.", *key)
+        _Guarantee("" if len(found) == 1 else f"{'; '.join(titles)}.", *key)
         for key, titles in found.items()
     ]

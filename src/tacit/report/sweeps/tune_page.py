@@ -1,6 +1,4 @@
-"""The page of a search for settings: every run on validation rows, the plan and the best among
-them; it works offline.
-"""
+"""Page of a search for settings, with every run on validation rows; it works offline."""
 
 from __future__ import annotations
 
@@ -16,8 +14,8 @@ _ROUNDS = "server.rounds"
 
 @dataclass(frozen=True, kw_only=True)
 class SearchRun:
-    """One run of a search: its settings, and how good it was on validation rows; None if it failed,
-    and why.
+    """One run of a search: its settings and its accuracy on validation rows; None with an error if
+    it failed.
     """
 
     settings: dict[str, str]
@@ -27,10 +25,9 @@ class SearchRun:
 
 @dataclass(frozen=True, kw_only=True)
 class TuneSearch:
-    """Every run in the order of the search, and which of them are the plan's own and the best, both
-    to the end.
+    """All runs in the order of the search; `planned` and `best` have all rounds.
 
-    `clients` is how many clients the runs had, where that is fewer than the plan has.
+    `clients` is the number of clients of the runs, if smaller than the plan's.
     """
 
     name: str
@@ -41,7 +38,7 @@ class TuneSearch:
 
 
 def write(search: TuneSearch, plan_text: str, path: Path) -> Path:
-    """Return the path of the page, which is there whole or not at all."""
+    """Write the page atomically and return its path."""
     half = path.with_name(f".{path.name}.part")
     half.write_text(render(search, plan_text), encoding="utf-8")
     os.replace(half, path)
@@ -49,7 +46,7 @@ def write(search: TuneSearch, plan_text: str, path: Path) -> Path:
 
 
 def render(search: TuneSearch, plan_text: str) -> str:
-    """Return the page as HTML text."""
+    """Render the page as HTML."""
     return render_template(
         "tune.html",
         _charts(search),
@@ -76,7 +73,7 @@ def render(search: TuneSearch, plan_text: str) -> str:
 
 
 def list_changes(search: TuneSearch, one: SearchRun) -> str:
-    """Return what a run has other than the plan, but for its rounds."""
+    """Settings in which a run differs from the plan, except its rounds."""
     own = search.planned.settings
     return (
         ", ".join(
@@ -89,12 +86,12 @@ def list_changes(search: TuneSearch, one: SearchRun) -> str:
 
 
 def format_percent(one: SearchRun) -> str:
-    """Return how good a run was."""
+    """Accuracy of a run in percent."""
     return "failed" if one.accuracy is None else f"{100 * one.accuracy:.1f} %"
 
 
 def _charts(search: TuneSearch) -> dict[str, dict[str, Figure]]:
-    """Return one chart: accuracy after so many rounds, a line for each kind of settings."""
+    """Chart accuracy by number of rounds, one line per settings."""
     lines: dict[str, list[tuple[int, float]]] = {}
     for one in search.tried:
         if one.accuracy is not None:
@@ -102,7 +99,7 @@ def _charts(search: TuneSearch) -> dict[str, dict[str, Figure]]:
                 (int(one.settings[_ROUNDS]), one.accuracy)
             )
     plan, best = "the plan", list_changes(search, search.best)
-    # The two that matter are drawn last, above the others.
+    # The plan and the best are drawn last, above the others.
     ordered = sorted(lines, key=lambda title: (title == best, title == plan))
     drawn = [
         _line(
