@@ -37,9 +37,22 @@ def test_iterables_of_dicts() -> None:
     assert from_input_rows({"text": ["good", "bad"], "label": [1, 0]})[0].to_dicts() == ROWS
 
 
-@pytest.mark.parametrize("given", [None, 7, "text", [1, 2], [], {"a": [1, 2], "b": [1]}])
-def test_what_is_no_table_is_refused(given: Any) -> None:
-    with pytest.raises(DataError, match=r"rows?"):
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        (None, "rows must be a DataFrame, .* or an iterable of dicts, got NoneType; pass the rows"),
+        (7, "rows must be a DataFrame, .* or an iterable of dicts, got int; pass the rows"),
+        ("text", "rows must be a table, got a text; for a file"),
+        ([1, 2], "row 1 is int and has no column names; pass dicts or a DataFrame"),
+        ([], "rows is empty; pass at least a few"),
+        (
+            {"a": [1, 2], "b": [1]},
+            r"rows must have columns of plain values and equal length \(ShapeError\)",
+        ),
+    ],
+)
+def test_what_is_no_table_is_refused(given: Any, error: str) -> None:
+    with pytest.raises(DataError, match=error):
         from_input_rows(given)
 
 

@@ -49,8 +49,14 @@ def test_a_share_of_the_train_rows_is_taken_from_clients(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ({"words": ["a", "b"] * 5, "label": ["no", "yes"] * 5}, "text"),
-        ({"text": ["a", "b"] * 5, "label": ["no", "perhaps"] * 5}, "perhaps"),
+        (
+            {"words": ["a", "b"] * 5, "label": ["no", "yes"] * 5},
+            "data.columns.text needs a column that exists, got 'text'",
+        ),
+        (
+            {"text": ["a", "b"] * 5, "label": ["no", "perhaps"] * 5},
+            "has labels that the clients do not have: perhaps; rename them to no, yes",
+        ),
     ],
 )
 def test_other_columns_and_classes_are_refused(tmp_path, rows, said):

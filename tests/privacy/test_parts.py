@@ -31,7 +31,7 @@ def test_the_label_of_votes() -> None:
     text = state_parts(paid(VOTES, times=1), 1e-5, "updates")
     assert (
         text
-        == "Votes: epsilon 0.5 each, 99 per round = 49.5 per tester and round, if you replace all"
+        == "Votes: epsilon 0.5 per vote; 99 votes per round add up to epsilon 49.5 per tester and round, if you replace all"
         " rows of one client. This covers the filter only; accepted updates need protection of"
         " their own."
     )

@@ -40,7 +40,7 @@ def test_an_epsilon_that_was_asked_for_is_stated_as_that_number(asked) -> None:
 def test_the_statement_of_many_bits_leads_with_the_verdict_and_does_not_contradict_it() -> None:
     text = said(codecs.build(plan.RR(epsilon=1.0, clip=1e-3)).claims(5001, 1))
     assert text.startswith(
-        "Neither a whole update nor the run is meaningfully protected: only each single bit, taken by itself, is."
+        "Only a single bit has a meaningful epsilon; a whole update and the run do not."
     )
     for phrase in ("1 per bit", "5,001 per update (all 5,001 bits of it together)", "100,020 per run (20 updates, basic composition)",
                    "per run, delta 1e-05 (20 updates, exact composition of randomised responses)",

@@ -23,7 +23,7 @@ BITS = Claim(
 PLAIN = replace(
     BITS, mechanism="plain float32 update", event=Open(), unit="update", trust=("the server",)
 )
-STATEMENT = "Neither a whole update nor the run is meaningfully protected: only each single bit, taken by itself, is."
+STATEMENT = "Only a single bit has a meaningful epsilon; a whole update and the run do not."
 """How the statement of the made-up run begins."""
 
 

@@ -127,7 +127,7 @@ def test_the_better_of_both_central_figures_counts_and_both_are_shown() -> None:
     found = judge_run(summarise(kept))[0]
     assert found.says.startswith("Below central training")
     assert "91.0 %" in found.says
-    assert "pass 3" in found.says
+    assert "epoch 3" in found.says
     assert "85.0 %" in found.says
     worse = a_record([0.86] * 12, central=0.80, last_accuracy=0.91, kept_round=3.0)
     assert judge_run(summarise(worse))[0].says.startswith("Below central training")

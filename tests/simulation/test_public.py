@@ -109,7 +109,9 @@ def test_a_warm_start_learns_is_recorded_and_said(reviews, tmp_path, model) -> N
 
 
 def test_too_few_public_rows_and_a_rate_too_high_are_refused(reviews, tmp_path) -> None:
-    with pytest.raises(DataError, match=r"public\.share = 0\.001 gives the server"):
+    with pytest.raises(
+        DataError, match=r"public\.share = 0\.001 gives the server \d+ of \d+ train rows"
+    ):
         simulation.start(small_plan(reviews, public__share=0.001), tmp_path)
     with pytest.raises(RunError, match=r"lower public\.lr"):
         simulation.start(

@@ -58,12 +58,12 @@ class ArmFigures:
 
     @property
     def kept_round(self) -> int | None:
-        """The pass that validation rows chose, where they chose one."""
+        """The epoch that was chosen on validation rows, if one was."""
         return int(self.metrics["kept_round"]) if "kept_round" in self.metrics else None
 
     def best(self, metric: str) -> float | None:
-        """A metric of the arm; where validation rows chose a pass, the better of that pass and the
-        last one.
+        """A metric of the arm; where an epoch was chosen on validation rows, the better of that
+        epoch and the last one.
         """
         found = [self.metrics[name] for name in (metric, f"last_{metric}") if name in self.metrics]
         return (min(found) if metric == "loss" else max(found)) if found else None

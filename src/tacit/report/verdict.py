@@ -282,11 +282,12 @@ def _distance(run: Summary, ours: ArmFigures, gap: Gap) -> str:
         both = (
             ""
             if chosen == last
-            else f"; {chosen} after pass {kept}, chosen on validation rows, {last} after the last"
+            else f"; {chosen} after epoch {kept}, chosen on validation rows, {last} after the last epoch"
         )
     return (
         f"{_name(gap)}: {phrasing.format_gap(lead, ours.metrics[lead], theirs)} of"
-        f" {phrasing.METRICS[lead]} ({phrasing.format_metric(lead, theirs)} there{both})."
+        f" {phrasing.METRICS[lead]} ({'central' if gap.reference.name == 'central' else 'FedAvg'}:"
+        f" {phrasing.format_metric(lead, theirs)}{both})."
     )
 
 

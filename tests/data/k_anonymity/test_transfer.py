@@ -65,10 +65,17 @@ def test_rows_that_shrink_much_are_sent_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    "series", [pl.Series("a", [[1]]), pl.Series("a", [b"x"]), pl.Series("a", ["secret " * 300_000])]
+    ("series", "error"),
+    [
+        (pl.Series("a", [[1]]), r"column 'a' holds List\(Int64\), which cannot be disclosed"),
+        (pl.Series("a", [b"x"]), "column 'a' holds Binary, which cannot be disclosed"),
+        (pl.Series("a", ["secret " * 300_000]), "column 'a' has a text of 2,100,000 bytes"),
+    ],
 )
-def test_what_cannot_be_packed_is_said_before_anything_leaves(series: pl.Series) -> None:
-    with pytest.raises(DataError, match=r"column 'a' (holds|has)") as refusal:
+def test_what_cannot_be_packed_is_said_before_anything_leaves(
+    series: pl.Series, error: str
+) -> None:
+    with pytest.raises(DataError, match=error) as refusal:
         pack_rows(series.to_frame())
     assert "secret" not in str(refusal.value)
 
@@ -97,7 +104,7 @@ def test_a_bomb_takes_no_memory(rows: int) -> None:
         (
             [("a", "int8", 0, False), ("b", "int8", 0, False)],
             bytes(4),
-            "column 2 must be None, got 'b'",
+            "column 2, 'b', was not requested",
         ),
         ([("a", "object", 0, False)], bytes(2), "unknown kind"),
         ([("a", "text", 2**40, False)], bytes(8), "too large cells"),
@@ -151,11 +158,11 @@ def test_a_column_of_another_kind_is_refused() -> None:
     schema = pl.Schema({"n": pl.Int64(), "t": pl.Enum(["a"]), "p": pl.Array(pl.UInt8, 2)})
     kinds = {"n": [1.5], "t": ["b"], "p": pl.Series([[1, 2]], dtype=pl.Array(pl.UInt8, 2))}
     assert check_kinds(pl.DataFrame(kinds), schema).height == 1
-    for other in (
-        {"n": ["1"]},
-        {"t": [1]},
-        {"p": pl.Series([[1]], dtype=pl.Array(pl.UInt8, 1))},
-        {"n": [float("inf")]},
+    for other, error in (
+        ({"n": ["1"]}, "column 'n' must hold .*, got"),
+        ({"t": [1]}, "column 't' must hold .*, got"),
+        ({"p": pl.Series([[1]], dtype=pl.Array(pl.UInt8, 1))}, "column 'p' must hold .*, got"),
+        ({"n": [float("inf")]}, "column 'n' holds numbers that are not finite"),
     ):
-        with pytest.raises(WireError, match=f"column '{next(iter(other))}' (must hold|holds)"):
+        with pytest.raises(WireError, match=error):
             check_kinds(pl.DataFrame({**kinds, **other}), schema)

@@ -211,12 +211,12 @@ def _parse_header(payload: bytes, columns: tuple[str, ...]) -> tuple[list[_Colum
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise _build_error("the header is malformed") from None
     for place, (name, column) in enumerate(itertools.zip_longest(columns, heads), 1):
-        if column is None or column.name != name:
-            raise _build_error(
-                f"column {place} must be {name!r}, got {column.name!r}"
-                if column
-                else f"column {name!r} is missing"
-            )
+        if column is None:
+            raise _build_error(f"column {name!r} is missing")
+        if name is None:
+            raise _build_error(f"column {place}, {column.name!r}, was not requested")
+        if column.name != name:
+            raise _build_error(f"column {place} must be {name!r}, got {column.name!r}")
     return heads, view[begin:]
 
 

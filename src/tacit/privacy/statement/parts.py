@@ -63,8 +63,8 @@ def _state_votes(account: Account, delta: float) -> str:
         return f"Votes: {together}, for all votes together{run}, if you {claims[0].relation}."
     each, count = next(total for total in stated if total.unit == "vote"), max(counts)
     return (
-        f"Votes: epsilon {format_bound(each.epsilon or 0.0)} each, {count:,} per round ="
-        f" {format_bound(in_round.epsilon or 0.0)} per tester and round{run}, if you {claims[0].relation}."
+        f"Votes: epsilon {format_bound(each.epsilon or 0.0)} per vote; {count:,} votes per round add up to"
+        f" epsilon {format_bound(in_round.epsilon or 0.0)} per tester and round{run}, if you {claims[0].relation}."
     )
 
 

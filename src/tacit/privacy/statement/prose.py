@@ -193,8 +193,7 @@ def write_verdict(stated: Sequence[Total]) -> str:
     ]
     if small:
         return (
-            "Neither a whole update nor the run is meaningfully protected: only each single"
-            f" {small[0]}, taken by itself, is."
+            f"Only a single {small[0]} has a meaningful epsilon; a whole update and the run do not."
         )
     return "There is no meaningful protection: the noise is too small."
 
@@ -212,11 +211,12 @@ def _describe_updates(account: Account) -> str:
                 f" then sent {how}"
             )
             continue
-        parts.append(
-            f"{times} {how}"
-            if one.claims[0].unit in ANSWERS
-            else f"{_count_responses((one,))} as {how}"
-        )
+        if one.claims[0].unit in ANSWERS:
+            parts.append(f"{times} {how}")
+        elif how.startswith("updates "):  # "3 updates, clipped to …"
+            parts.append(f"{_count_responses((one,))}, {how.removeprefix('updates ')}")
+        else:
+            parts.append(f"{_count_responses((one,))} as {how}")
     if sampled:
         return "; also ".join([sampled, *parts])
     return (
@@ -355,7 +355,7 @@ def _describe_planned_run(run: Total, rounds: int, grows: bool) -> str:
     ):
         whole = "run of 1 round" if rounds == 1 else f"run of {rounds:,} rounds"
         return f"and epsilon {format_bound(run.epsilon or 0.0)} {format_unit(whole, run.delta)} ({run.basis})"
-    return f"at most {rounds:,} × that per run (basic composition)"
+    return f"at most {rounds:,} × that per run, since epsilons of rounds add up (basic composition)"
 
 
 def _total_over(claims: tuple[Claim, ...], updates: int, delta: float) -> tuple[Total, ...]:

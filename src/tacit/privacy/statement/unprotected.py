@@ -96,8 +96,8 @@ def _describe_place(sites: int, seeded: bool) -> str:
     if not sites:
         return (
             "Everything in a simulation: all rows are on one machine, which also knows the results"
-            " of each client, and anyone who knows the seed can reproduce the noise. Nobody is"
-            " protected."
+            " of each client, and anyone who knows the seed can reproduce the noise. The guarantee"
+            " describes a deployment of the same plan."
         )
     if seeded:
         return (

@@ -75,13 +75,13 @@ def _bytes(run: Summary, ours: ArmFigures) -> list[FigureCard]:
     if not ours.bytes_up:
         return []
     compared = compare_with_plain(run)
-    note = (
-        f"{compared[0]:.1f}× less than plain float32 ({phrasing.format_size(compared[1])})"
-        if compared and compared[0] > 1.05
-        else ""
-    )
-    if compared and compared[0] < 1.05:
-        note = f"plain float32 is {phrasing.format_size(compared[1])}"
+    note = ""
+    if compared is not None:
+        ratio, plain = compared[0], f"plain float32 ({phrasing.format_size(compared[1])})"
+        if ratio > 1.05:
+            note = f"{ratio:.1f}× less than {plain}"
+        else:
+            note = f"about as much as {plain}" if ratio > 0.95 else f"more than {plain}"
     return [
         FigureCard(
             label="Up, per client and round", figure=phrasing.format_size(ours.bytes_up), note=note
