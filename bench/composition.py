@@ -89,8 +89,8 @@ def figures_of(tree: Tree) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as root:
         entries = list(record.read(simulation.start(plan.parse(tree), Path(root)) / RECORD))
     rounds, shared = (
-        record.of_kind(entries, record.Round),
-        record.of_kind(entries, record.DisclosedRows),
+        record.select_entries(entries, record.Round),
+        record.select_entries(entries, record.DisclosedRows),
     )
     clients = tree["data"]["clients"]
     found: dict[str, Any] = {
@@ -103,12 +103,14 @@ def figures_of(tree: Tree) -> dict[str, Any]:
         "rows": shared[0].rows / shared[0].of_rows if shared else 0.0,
     }
     for part in ("train", "votes", "heads"):
-        paid = [one for one in record.of_kind(entries, record.Released) if one.exchange == part]
+        paid = [
+            one for one in record.select_entries(entries, record.Released) if one.exchange == part
+        ]
         totals = ledger.compute_totals(ledger.fold_releases(paid), 1e-5)
         found[part] = totals[-1].epsilon if totals else 0.0
     voted, corrupted = (
-        record.of_kind(entries, record.Voted),
-        record.of_kind(entries, record.Corrupted),
+        record.select_entries(entries, record.Voted),
+        record.select_entries(entries, record.Corrupted),
     )
     if voted:
         bad, rejected = set(corrupted[0].clients), set(voted[-1].rejected)

@@ -99,7 +99,7 @@ def ours(tree: dict[str, Any]) -> float:
     """Accuracy after the last round, in percent."""
     with tempfile.TemporaryDirectory() as root:
         entries = list(record.read(simulation.start(plan.parse(tree), Path(root)) / RECORD))
-    return 100 * record.of_kind(entries, record.Round)[-1].metrics["accuracy"]
+    return 100 * record.select_entries(entries, record.Round)[-1].metrics["accuracy"]
 
 
 def theirs(table: data.Table, buckets: int) -> float:

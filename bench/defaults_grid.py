@@ -152,7 +152,7 @@ def run_plan(tree: dict[str, Any]) -> Figures:
     with tempfile.TemporaryDirectory() as root:
         entries = list(record.read(simulation.start(plan.parse(tree), Path(root)) / RECORD))
     return {
-        **record.of_kind(entries, record.Round)[-1].metrics,
+        **record.select_entries(entries, record.Round)[-1].metrics,
         "people": float(tree["data"]["clients"]),
     }
 

@@ -98,7 +98,10 @@ def ours(folder: Path, rounds: int) -> list[float]:
         place = deploy_between(
             server, ready, folder / "runs", simulation.Silence(), same_noise=False
         )
-    return [one.seconds for one in record.of_kind(list(record.read(place / RECORD)), record.Round)]
+    return [
+        one.seconds
+        for one in record.select_entries(list(record.read(place / RECORD)), record.Round)
+    ]
 
 
 def theirs(folder: Path, rounds: int) -> list[float]:

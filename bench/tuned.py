@@ -38,11 +38,11 @@ class Found:
 class _Unwatched:
     """Looks on without a word."""
 
-    def begun(self, number: int) -> None: ...
+    def report_start(self, number: int) -> None: ...
 
-    def round(self, number: int, round_no: int, rounds: int) -> None: ...
+    def report_round(self, number: int, round_no: int, rounds: int) -> None: ...
 
-    def ended(self, number: int, outcome: sweep.Outcome) -> None: ...
+    def report_end(self, number: int, outcome: sweep.Outcome) -> None: ...
 
 
 def search(case: BenchmarkCase, seed: int) -> Found:
@@ -75,7 +75,7 @@ def _percent(trial: Trial) -> float:
 def _seconds(trial: Trial) -> float:
     """How long a run trained and measured; 0 if it failed."""
     entries = list(run_folder.entries(trial.folder)) if trial.folder else []
-    return sum(one.seconds for one in record.of_kind(entries, record.Finished, record.RUN))
+    return sum(one.seconds for one in record.select_entries(entries, record.Finished, record.RUN))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -273,7 +273,7 @@ def test_false_histograms_are_refused_where_they_can_be(
 def test_the_last_model_is_the_runs_own_and_another_one_is_refused(
     folder: Path, run: FinishedRun
 ) -> None:
-    ended = record.of_kind(list(run_folder.entries(folder)), record.Finished)[-1]
+    ended = record.select_entries(list(run_folder.entries(folder)), record.Finished)[-1]
     assert run.figures(run.model)["accuracy"] == ended.metrics["accuracy"]
     path = folder / run_folder.MODEL
     stored = path.read_bytes()

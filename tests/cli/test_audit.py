@@ -115,7 +115,7 @@ def test_findings_enter_the_record_and_the_report_of_a_finished_run_without_any_
         == 0
     )
     folder = here / "runs" / "small-1"
-    (found,) = record.of_kind(list(record.read(folder / "record.jsonl")), record.Audited)
+    (found,) = record.select_entries(list(record.read(folder / "record.jsonl")), record.Audited)
     assert found.name == "reconstruct"
     assert "examples" not in found.findings
     assert "Positive control" in found.findings["sentences"][0]
@@ -154,7 +154,7 @@ def test_tokens_of_a_run_are_attacked_and_the_last_findings_stand_in_its_report(
     ):
         assert text in said.out
     assert "attacking: false histograms" in said.err
-    found = record.of_kind(list(record.read(folder / "record.jsonl")), record.Audited)
+    found = record.select_entries(list(record.read(folder / "record.jsonl")), record.Audited)
     assert [one.name for one in found] == ["tokens", "tokens"]
     page = (folder / "report.html").read_text()
     assert page.count("Audit: tokens") == 1

@@ -68,7 +68,7 @@ def test_findings_enter_a_finished_run_without_any_text(capsys: Capture, here: P
     said = tacit(capsys, *QUICK, "--rows", "--quiet", "--into", "small-1")
     assert said.code == 0, said.err
     folder = here / "runs" / "small-1"
-    (found,) = record.of_kind(list(record.read(folder / "record.jsonl")), record.Audited)
+    (found,) = record.select_entries(list(record.read(folder / "record.jsonl")), record.Audited)
     assert found.name == "messages"
     assert "examples" not in found.findings
     assert "Audit: messages" in (folder / "report.html").read_text()

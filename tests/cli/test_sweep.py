@@ -28,13 +28,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list:
         outcomes = []
         for number, plan in enumerate(plans):
             wanted.append((plan, at_once))
-            watch.begun(number)
+            watch.report_start(number)
             if getattr(plan.codec, "epsilon", 0) == 3:
                 outcome = sweep.Outcome(error="it diverged; lower local.lr")
             else:
                 folder = made_up.folder(root, made_up.record(rounds=2), name=f"tiny-{len(wanted)}")
                 outcome = sweep.Outcome(folder=folder)
-            watch.ended(number, outcome)
+            watch.report_end(number, outcome)
             outcomes.append(outcome)
         return outcomes
 
@@ -128,7 +128,7 @@ def test_a_baseline_that_fails_is_named_everywhere_and_leaves_1(
     def carry_out(plans, root, at_once, watch):
         outcomes = []
         for number, plan in enumerate(plans):
-            watch.begun(number)
+            watch.report_start(number)
             failed = plan.codec.name == "plain" and plan.regime == "federated"
             folder = (
                 None
@@ -140,7 +140,7 @@ def test_a_baseline_that_fails_is_named_everywhere_and_leaves_1(
             outcomes.append(
                 sweep.Outcome(folder=folder, error="it diverged; lower local.lr" if failed else "")
             )
-            watch.ended(number, outcomes[-1])
+            watch.report_end(number, outcomes[-1])
         return outcomes
 
     monkeypatch.setattr(sweep, "carry_out", carry_out)

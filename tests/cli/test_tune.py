@@ -22,13 +22,13 @@ def test_a_table_a_page_and_a_plan(
         outcomes = []
         for number, _ in enumerate(wanted):
             count += 1
-            watch.begun(number)
+            watch.report_start(number)
             outcomes.append(
                 sweep.Outcome(
                     folder=made_up.folder(root, made_up.record(rounds=2), name=f"tiny-{count}")
                 )
             )
-            watch.ended(number, outcomes[-1])
+            watch.report_end(number, outcomes[-1])
         return outcomes
 
     monkeypatch.chdir(tmp_path)
@@ -60,7 +60,7 @@ def test_runs_that_fail_are_named_and_those_that_remain_have_as_many_clients_as_
         outcomes = []
         for number, plan in enumerate(wanted):
             asked.append(plan)
-            watch.begun(number)
+            watch.report_start(number)
             failed = plan.server.lr > 3
             folder = (
                 None
@@ -70,7 +70,7 @@ def test_runs_that_fail_are_named_and_those_that_remain_have_as_many_clients_as_
             outcomes.append(
                 sweep.Outcome(folder=folder, error="it diverged; lower server.lr" if failed else "")
             )
-            watch.ended(number, outcomes[-1])
+            watch.report_end(number, outcomes[-1])
         return outcomes
 
     monkeypatch.chdir(tmp_path)

@@ -108,6 +108,6 @@ def sites_of(owners: list[Owner], **settings: Any) -> Sites:
 
 
 def model_of(place: Path) -> str:
-    return record.of_kind(list(record.read(place / RECORD)), record.Finished, "run")[
+    return record.select_entries(list(record.read(place / RECORD)), record.Finished, "run")[
         -1
     ].parameters_sha256

@@ -66,8 +66,10 @@ def test_a_class_that_looks_like_another_joins_nobodys_classes(tmp_path) -> None
     for name in NAMES:
         place = network.run("open", with_class(name))
         entries = list(record.read(place / RECORD))
-        assert record.of_kind(entries, record.Prepared)[0].classes == ["down", "up"]
-        assert record.of_kind(entries, record.Prepared)[0].sites == 2, "the site takes no part"
+        assert record.select_entries(entries, record.Prepared)[0].classes == ["down", "up"]
+        assert record.select_entries(entries, record.Prepared)[0].sites == 2, (
+            "the site takes no part"
+        )
         assert [
             "names of classes must differ and have no control" in one for one in refused_in(place)
         ] == [True]

@@ -103,7 +103,7 @@ def test_what_sites_agree_on() -> None:
         )
         for site, first, count in (("a", 0, 7), ("b", 7, 8), ("c", 15, 9))
     ]
-    assert (terms.run, terms.identity, terms.largest_weight, terms.record_key) == (
+    assert (terms.run, terms.identity, terms.largest_weight, terms.read_record_key) == (
         "job-1",
         None,
         1,

@@ -18,7 +18,7 @@ from tacit.privacy import ledger
 from tacit.protocol.messages.signed_message import read
 from tacit.runs import checkpoint, record
 from tacit.runs.run_folder import RECORD
-from tacit.runs.verify import damage
+from tacit.runs.verify import list_damage
 from tacit.simulation.rehearsal import Rehearsal, prepare_rehearsal
 from tests.deployment.local_post import LocalPost, model_of, owner, sites_of
 from tests.simulation.rewriting import rewrite
@@ -87,7 +87,7 @@ def stated(place: Path) -> float:
     """Return the epsilon per run that the record states."""
     entries = [
         one
-        for one in record.of_kind(list(record.read(place / RECORD)), record.Released, "run")
+        for one in record.select_entries(list(record.read(place / RECORD)), record.Released, "run")
         if one.round_no
     ]
     return ledger.compute_totals(ledger.fold_releases(entries), DELTA)[-1].epsilon or 0.0
@@ -162,8 +162,12 @@ def test_a_round_asked_of_others_after_a_resume_is_charged_in_addition(ready, tm
     there.transport.sites["b"] = gone
     resume(place, there)
     entries = list(record.read(place / RECORD))
-    assert record.of_kind(entries, record.Spent, "run")[-1].totals[-1]["epsilon"] == stated(place)
-    assert sum(one.superseded for one in record.of_kind(entries, record.Released, "run")) == 1
+    assert record.select_entries(entries, record.Spent, "run")[-1].totals[-1]["epsilon"] == stated(
+        place
+    )
+    assert (
+        sum(one.superseded for one in record.select_entries(entries, record.Released, "run")) == 1
+    )
 
 
 def test_a_missing_checkpoint_does_not_delete_the_record(ready, tmp_path) -> None:
@@ -249,7 +253,7 @@ def test_an_abandoned_run_has_no_keys_and_its_sites_are_told(ready, tmp_path, ca
     assert keys_in(place) == []
     assert len(keys_in(tmp_path)) == 2  # the sites' own
     assert stated(place) == before
-    assert damage(place) == []
+    assert list_damage(place) == []
     with pytest.raises(
         RunError, match="was abandoned, and its keys are deleted; start the plan as a new run"
     ):
@@ -299,7 +303,7 @@ def test_a_head_that_is_not_signed_by_the_key_of_the_terms_is_told(
     told: list[str] = []
     there = sites(ready, tmp_path, told)
     forged = record.SignedHead(length=9, head="ab" * 32, signature="cd" * 64)
-    monkeypatch.setattr(record, "signed_heads", lambda path: [forged])
+    monkeypatch.setattr(record, "read_signed_heads", lambda path: [forged])
     deploy(ready.plan, there, tmp_path / "runs", test=str(ready.test))
     assert (
         sum(

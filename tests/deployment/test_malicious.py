@@ -170,7 +170,7 @@ def honest(ready, tmp_path_factory) -> str:
 @pytest.mark.parametrize("kind", ATTACKS)
 def test_attacks_of_a_site(ready, without, honest, tmp_path, kind) -> None:
     place = run(ready, tmp_path, ATTACKS[kind])
-    refused = record.of_kind(list(record.read(place / RECORD)), record.Refused)
+    refused = record.select_entries(list(record.read(place / RECORD)), record.Refused)
     if kind == "each message twice":  # the first of each counts, as if it were alone
         assert model_of(place) == honest != without
         assert len(refused) == 2  # rounds
@@ -304,7 +304,7 @@ def test_what_a_site_says_its_clients_count_for_is_not_believed(tmp_path) -> Non
         turned(ready, tmp_path / "heavy", True),
     )
     assert model_of(heavy) == model_of(silent)
-    refused = record.of_kind(list(record.read(heavy / RECORD)), record.Refused)
+    refused = record.select_entries(list(record.read(heavy / RECORD)), record.Refused)
     assert any("weight" in one.reason for one in refused)
 
 

@@ -382,10 +382,12 @@ def deployed(
 
 def test_a_run_goes_on_without_counts_and_its_record_says_so(tmp_path) -> None:
     _, entries = deployed(tmp_path, {"a": NOISY, "b": WITHHELD["measures.counts"]}, job())
-    refusals = [one for one in record.of_kind(entries, record.Refused) if one.exchange == "measure"]
+    refusals = [
+        one for one in record.select_entries(entries, record.Refused) if one.exchange == "measure"
+    ]
     (reason,) = [one.reason for one in refusals if one.sender == "site b"]
     assert reason == "its owner's policy sends no counts (measures.counts)"
-    rounds = record.of_kind(entries, record.Round)
+    rounds = record.select_entries(entries, record.Round)
     assert len(rounds) == 4
     assert all(set(one.metrics) <= {"accuracy", "accuracy_noise"} for one in rounds)
 
@@ -393,8 +395,8 @@ def test_a_run_goes_on_without_counts_and_its_record_says_so(tmp_path) -> None:
 def test_no_counts_at_all_stop_no_run(tmp_path) -> None:
     off = WITHHELD["measures.counts"]
     _, entries = deployed(tmp_path, {"a": off, "b": off}, job())
-    assert all(one.metrics == {} for one in record.of_kind(entries, record.Round))
-    assert record.of_kind(entries, record.Finished)
+    assert all(one.metrics == {} for one in record.select_entries(entries, record.Round))
+    assert record.select_entries(entries, record.Finished)
 
 
 def test_the_record_counts_what_measures_cost(tmp_path) -> None:
@@ -402,16 +404,16 @@ def test_the_record_counts_what_measures_cost(tmp_path) -> None:
 
     run, entries = deployed(tmp_path, {"a": NOISY, "b": NOISY}, job())
     released = [
-        one for one in record.of_kind(entries, record.Released) if one.exchange == "measure"
+        one for one in record.select_entries(entries, record.Released) if one.exchange == "measure"
     ]
     assert [(one.round_no, one.busiest) for one in released] == [
         (number, number) for number in range(1, 5)
     ]
-    sent = record.of_kind(entries, record.Released)
+    sent = record.select_entries(entries, record.Released)
     without = ledger.compute_totals(
         ledger.fold_releases([one for one in sent if one.exchange == "train"]), 1e-5
     )
-    (stated,) = [one.totals for one in record.of_kind(entries, record.Spent)][-1:]
+    (stated,) = [one.totals for one in record.select_entries(entries, record.Spent)][-1:]
     whole = next(one["epsilon"] for one in stated if one["unit"] == "run")
     assert whole > next(one.epsilon for one in without if one.unit == "run")
     assert not any("held-out rows" in one.promise.mechanism for one in sent if one.round_no == 0)
@@ -422,7 +424,7 @@ def test_exact_counts_are_named_as_told_in_the_clear(tmp_path) -> None:
     _, entries = deployed(tmp_path, {"a": EXACT, "b": NOISY}, job())
     clear = [
         one.promise.mechanism
-        for one in record.of_kind(entries, record.Released)
+        for one in record.select_entries(entries, record.Released)
         if one.round_no == 0
     ]
     assert "how many held-out rows the model gets right, without noise, at site a" in clear
@@ -432,7 +434,7 @@ def test_patience_works_without_a_loss(tmp_path) -> None:
     _, entries = deployed(
         tmp_path, {"a": EXACT, "b": EXACT}, job(server={"rounds": 30, "patience": 1})
     )
-    assert record.of_kind(entries, record.Finished)[-1].stopped_early
+    assert record.select_entries(entries, record.Finished)[-1].stopped_early
 
 
 def test_a_measure_has_no_loss() -> None:

@@ -264,7 +264,10 @@ class Deployed:
 
 
 def refused_in(place: Path) -> list[str]:
-    return [one.reason for one in record.of_kind(list(record.read(place / RECORD)), record.Refused)]
+    return [
+        one.reason
+        for one in record.select_entries(list(record.read(place / RECORD)), record.Refused)
+    ]
 
 
 def answers_with(
@@ -419,7 +422,7 @@ def test_a_helper_answers_in_the_name_of_another(tmp_path) -> None:
         return attack.frames(message, other)
 
     place = network.run("help", as_the_other)
-    found = record.of_kind(list(record.read(place / RECORD)), record.Refused)
+    found = record.select_entries(list(record.read(place / RECORD)), record.Refused)
     assert not refused_in(own)
     assert {one.sender for one in found} == {"helper 2"}
     assert "needs sender 2, got 1" in found[0].reason

@@ -56,7 +56,7 @@ def spent(folder: Path) -> int:
 
 
 def refused(place: Path) -> list[record.Refused]:
-    return record.of_kind(list(record.read(place / RECORD)), record.Refused)
+    return record.select_entries(list(record.read(place / RECORD)), record.Refused)
 
 
 def test_a_site_that_allows_less_is_left_out_and_pays_nothing(ready, tmp_path) -> None:

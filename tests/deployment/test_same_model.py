@@ -143,7 +143,7 @@ def test_clients_do_drop_out_where_they_have_spent_enough(reviews, tmp_path) -> 
     place = simulation.start(
         small_plan(reviews, **WAYS["clients that have spent enough, secure sum"]), tmp_path
     )
-    lost = record.of_kind(list(record.read(place / RECORD)), record.Refused)
+    lost = record.select_entries(list(record.read(place / RECORD)), record.Refused)
     assert {one.round_no for one in lost} == {3, 4}
     assert all("its own ledger allows epsilon 10000 per run" in one.reason for one in lost)
 
@@ -179,7 +179,7 @@ def test_a_secure_aggregation_is_that_of_the_sites_that_are_there(reviews, tmp_p
         )
         lost = [
             one
-            for one in record.of_kind(list(record.read(run / RECORD)), record.Refused)
+            for one in record.select_entries(list(record.read(run / RECORD)), record.Refused)
             if one.exchange == "train"
         ]
         assert [(one.round_no, one.sender) for one in lost] == [(2, "site c"), (3, "site c")]

@@ -505,4 +505,4 @@ def test_a_real_run_whose_sites_are_all_restarted_in_every_round(tmp_path) -> No
     sites.transport.spoil = restart  # type: ignore[attr-defined]
     place = deploy(ready.plan, sites, tmp_path / "runs", test=str(ready.test))
     assert model_of(place)
-    assert not record.of_kind(list(record.read(place / RECORD)), record.Refused)
+    assert not record.select_entries(list(record.read(place / RECORD)), record.Refused)

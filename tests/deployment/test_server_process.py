@@ -23,7 +23,7 @@ from tacit.deployment.server.job import DEPLOYMENT, TERMS
 from tacit.negotiation import NegotiationTerms, save
 from tacit.negotiation.result import Negotiated, bind_result
 from tacit.randomness import Draws
-from tacit.runs.run_folder import plan_of
+from tacit.runs.run_folder import read_plan
 from tacit.simulation.prepared_rows import prepare
 from tacit.simulation.rehearsal import prepare_rehearsal
 from tacit.training.private.store import PrivateStore
@@ -105,7 +105,7 @@ def seen(tmp_path_factory) -> Iterator[Seen]:
     begin = bodies.unpack((place / TERMS).read_bytes(), BeginRequest)
     run, offer = (
         json.loads((place / DEPLOYMENT).read_bytes())["run"],
-        Offer(plan=plan.to_toml(plan_of(place))),
+        Offer(plan=plan.to_toml(read_plan(place))),
     )
     digest = run_digest(run, offer, begin.terms)
     bound = hmac.digest(agreed.secret, f"tacit run {begin.read().run} {digest}".encode(), "sha256")

@@ -21,7 +21,7 @@ from tacit.report.audits import build_grids
 from tacit.report.pages.cards import build_cards
 from tacit.report.pages.charts import build_charts
 from tacit.report.pages.plot_library import read_library
-from tacit.runs.record import RUN, Audited, Entry, Released, Spent, of_kind, read
+from tacit.runs.record import RUN, Audited, Entry, Released, Spent, read, select_entries
 from tests.report import made_up
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
@@ -389,7 +389,7 @@ def test_a_run_of_an_early_version_is_still_shown(tmp_path: Path) -> None:
     assert any(
         "The rows sent to the server: 7 rows" in sentence for sentence in run.privacy.unprotected
     )
-    assert of_kind(entries, Spent)[0].totals[1] == {
+    assert select_entries(entries, Spent)[0].totals[1] == {
         "unit": "run",
         "epsilon": None,
         "delta": 1e-05,

@@ -138,7 +138,7 @@ def test_a_wrong_part_loses_the_round_and_the_record_says_so(
     """Before, no part lost rounds without a word, of two parts the first counted, and a part without masks made a random model."""
     change, sender, reason = ATTACKS[kind]
     place = network.run("help", change)
-    (said,) = record.of_kind(list(record.read(place / RECORD)), record.Refused)
+    (said,) = record.select_entries(list(record.read(place / RECORD)), record.Refused)
     assert (said.sender, reason in said.reason, model_of(place)) == (
         sender,
         True,

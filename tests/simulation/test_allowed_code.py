@@ -214,4 +214,4 @@ def test_a_run_without_code_of_its_own_needs_no_permission(code: Path) -> None:
     Path("plain.toml").write_text(text)
     run = tacit.run("plain.toml", observer=tacit.Silence())
     assert len(tacit.load(run.folder).predict(pl.read_csv("r.csv"))) == 80
-    assert run_folder.plan_of(run.folder).model == plan.Logistic()
+    assert run_folder.read_plan(run.folder).model == plan.Logistic()

@@ -101,7 +101,7 @@ def test_a_stopped_run_has_the_same_canaries_and_they_are_in_record_report_and_j
         simulation.start(job, tmp_path / "cut", stops)
     again = simulation.resume(stops.folder)
     found = [
-        record.of_kind(list(record.read(folder / RECORD)), record.Audited)
+        record.select_entries(list(record.read(folder / RECORD)), record.Audited)
         for folder in (whole, again)
     ]
     assert found[0] == found[1]
@@ -113,7 +113,7 @@ def test_a_stopped_run_has_the_same_canaries_and_they_are_in_record_report_and_j
 
 def test_a_plan_without_canaries_has_none(reviews, tmp_path) -> None:
     folder = simulation.start(small_plan(reviews, codec=DP_SUM, server={"rounds": 1}), tmp_path)
-    assert not record.of_kind(list(record.read(folder / RECORD)), record.Audited)
+    assert not record.select_entries(list(record.read(folder / RECORD)), record.Audited)
 
 
 def test_the_codec_of_canaries_draws_nothing_at_the_client() -> None:

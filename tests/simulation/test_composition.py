@@ -115,12 +115,12 @@ def test_a_tester_reads_with_the_words_it_had_when_the_round_began(people, tmp_p
 def test_all_five_run_in_one_plan(people, tmp_path) -> None:
     folder = simulation.start(all_five(people), tmp_path)
     entries = list(record.read(folder / RECORD))
-    (shared,) = record.of_kind(entries, record.DisclosedRows)
+    (shared,) = record.select_entries(entries, record.DisclosedRows)
     assert 0 < shared.rows < shared.of_rows
     assert "income" not in shared.columns
     assert "income" not in pl.read_parquet(folder / "disclosed_rows.parquet").columns
     assert len(voted(folder)) == 2
-    assert not record.of_kind(entries, record.Refused)
+    assert not record.select_entries(entries, record.Refused)
     model = load_file(folder / "model.safetensors")
     assert model["words.shared"].size == 0
     assert model["last.weight"].shape == (
@@ -129,7 +129,7 @@ def test_all_five_run_in_one_plan(people, tmp_path) -> None:
     ), "what was read, and a place for each token of one column"
     released = {
         one.exchange: one.promise
-        for one in record.of_kind(entries, record.Released)
+        for one in record.select_entries(entries, record.Released)
         if one.round_no == 1
     }
     assert {"heads", "votes", "train"} <= set(released)

@@ -34,11 +34,14 @@ def entries_of(folder: Path) -> list[record.Entry]:
 
 
 def finished(folder: Path, arm: str = "run") -> record.Finished:
-    return record.of_kind(entries_of(folder), record.Finished, arm)[-1]
+    return record.select_entries(entries_of(folder), record.Finished, arm)[-1]
 
 
 def losses(folder: Path) -> list[float]:
-    return [one.metrics["loss"] for one in record.of_kind(entries_of(folder), record.Round, "run")]
+    return [
+        one.metrics["loss"]
+        for one in record.select_entries(entries_of(folder), record.Round, "run")
+    ]
 
 
 def job(reviews: Path, kind: str, **more: object) -> plan.Plan:
@@ -160,7 +163,7 @@ def test_a_stopped_experiment_goes_on_as_if_nothing_happened(reviews, tmp_path) 
 
 def test_an_experiment_is_told_everywhere(reviews, tmp_path) -> None:
     entries = entries_of(simulation.start(job(reviews, "backdoor", server__rounds=2), tmp_path))
-    (said,) = record.of_kind(entries, record.Corrupted)
+    (said,) = record.select_entries(entries, record.Corrupted)
     assert (said.corruption, len(said.clients), said.of_clients) == ("backdoor", 8, 20)
     run = report.summarise(entries)
     page = render(run, "")
@@ -193,7 +196,7 @@ def filtered(reviews: Path, kind: str, **corrupt: object) -> plan.Plan:
 
 
 def rejections(folder: Path) -> list[list[int]]:
-    return [one.rejected for one in record.of_kind(entries_of(folder), record.Voted)]
+    return [one.rejected for one in record.select_entries(entries_of(folder), record.Voted)]
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +206,7 @@ def many(tmp_path_factory) -> Path:
 
 def test_votes_find_the_corrupted_from_the_round_in_which_they_begin(many, tmp_path) -> None:
     folder = simulation.start(filtered(many, "flipped_labels", clients=0.2, from_round=2), tmp_path)
-    (said,) = record.of_kind(entries_of(folder), record.Corrupted)
+    (said,) = record.select_entries(entries_of(folder), record.Corrupted)
     assert rejections(folder) == [[], said.clients, said.clients]
 
 
@@ -212,8 +215,8 @@ def test_attackers_send_the_head_they_attack_with_and_the_update_they_committed_
     many, tmp_path, kind
 ) -> None:
     folder = simulation.start(filtered(many, kind, clients=0.2), tmp_path)
-    assert record.of_kind(entries_of(folder), record.Refused) == []
-    (said,) = record.of_kind(entries_of(folder), record.Corrupted)
+    assert record.select_entries(entries_of(folder), record.Refused) == []
+    (said,) = record.select_entries(entries_of(folder), record.Corrupted)
     assert rejections(folder) == [said.clients if kind != "mimic" else []] * 3
 
 
@@ -225,6 +228,6 @@ def test_colluding_testers_decide_once_there_are_enough_of_them(
 ) -> None:
     job = filtered(many, "flipped_labels", clients=clients, votes="colluding", vote_epsilon=epsilon)
     folder = simulation.start(job, tmp_path)
-    (said,) = record.of_kind(entries_of(folder), record.Corrupted)
+    (said,) = record.select_entries(entries_of(folder), record.Corrupted)
     rejected, corrupted = set(rejections(folder)[0]), set(said.clients)
     assert not rejected & corrupted if wins else corrupted <= rejected

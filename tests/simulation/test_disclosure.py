@@ -60,7 +60,7 @@ def job(source: Path, **changes: object) -> plan.Plan:
 
 
 def entries(folder: Path, kind: type) -> list:
-    return record.of_kind(list(record.read(folder / RECORD)), kind)
+    return record.select_entries(list(record.read(folder / RECORD)), kind)
 
 
 RR = {"name": "rr", "epsilon": 2, "clip": 0.02}

@@ -235,7 +235,7 @@ def test_refusals_are_named_in_the_record_and_the_run_goes_on(tmp_path) -> None:
     carrier = OneRefused(simulate.Simulation(site, None, 1), {4})
     after = run_rounds(arm, desk, carrier, start_arm(arm, desk, CLIENTS))
     assert np.isfinite(after.model).all()
-    refused = record.of_kind(list(record.read(tmp_path / "record.jsonl")), record.Refused)
+    refused = record.select_entries(list(record.read(tmp_path / "record.jsonl")), record.Refused)
     assert [(entry.round_no, entry.exchange, entry.sender) for entry in refused] == [
         (1, "train", "4"),
         (2, "train", "4"),
@@ -267,7 +267,7 @@ def test_the_charge_is_on_disk_before_anybody_answers(tmp_path) -> None:
             seen.append(
                 [
                     entry.round_no
-                    for entry in record.of_kind(
+                    for entry in record.select_entries(
                         list(record.read(tmp_path / "record.jsonl")), record.Released
                     )
                 ]

@@ -37,11 +37,11 @@ def job(reviews: Path, codec: dict | None = None, rounds: int = 3, **votes: obje
 
 
 def voted(folder: Path) -> list[record.Voted]:
-    return record.of_kind(list(record.read(folder / RECORD)), record.Voted)
+    return record.select_entries(list(record.read(folder / RECORD)), record.Voted)
 
 
 def finished(folder: Path) -> record.Finished:
-    return record.of_kind(list(record.read(folder / RECORD)), record.Finished, "run")[-1]
+    return record.select_entries(list(record.read(folder / RECORD)), record.Finished, "run")[-1]
 
 
 def harmful(monkeypatch, clients: set[int]) -> None:
@@ -76,7 +76,7 @@ def test_noisy_votes_still_find_them_and_the_ledger_counts_every_vote(
     harmful(monkeypatch, {2, 5, 11})
     folder = simulation.start(job(reviews, vote_epsilon=[1.0, 3.0], memory=1.0, rounds=6), tmp_path)
     assert {2, 5, 11} <= set(voted(folder)[-1].rejected)
-    entries = record.of_kind(list(record.read(folder / RECORD)), record.Released)
+    entries = record.select_entries(list(record.read(folder / RECORD)), record.Released)
     votes = [entry.promise for entry in entries if entry.exchange == "votes"]
     assert {
         (claim.unit, claim.event.count, round(claim.event.event.epsilon, 6)) for claim in votes
@@ -85,7 +85,7 @@ def test_noisy_votes_still_find_them_and_the_ledger_counts_every_vote(
 
 def test_few_testers_cost_few_votes(reviews, tmp_path) -> None:
     folder = simulation.start(job(reviews, testers=5, vote_epsilon=1.6, rounds=1), tmp_path)
-    entries = record.of_kind(list(record.read(folder / RECORD)), record.Released)
+    entries = record.select_entries(list(record.read(folder / RECORD)), record.Released)
     (claim,) = [entry.promise for entry in entries if entry.exchange == "votes"]
     assert claim.event.count * claim.event.event.epsilon <= 8.0001
 
@@ -109,7 +109,7 @@ def test_an_update_that_is_not_the_one_committed_to_is_refused_and_named(
 ) -> None:
     switch(monkeypatch, {2, 4, 9})
     folder = simulation.start(job(reviews, rounds=2, max_rejected=0.2), tmp_path)
-    refused = record.of_kind(list(record.read(folder / RECORD)), record.Refused)
+    refused = record.select_entries(list(record.read(folder / RECORD)), record.Refused)
     named = {(entry.sender, entry.exchange) for entry in refused}
     assert named <= {("2", "train"), ("4", "train"), ("9", "train")}
     assert len(refused) >= 4, "of six, those that were voted down are not asked"
@@ -125,7 +125,7 @@ def test_bait_and_switch_works_where_votes_and_updates_are_not_bound_together(
     monkeypatch.setattr(Intake, "check_commitment", lambda intake, sender, payload: None)
     folder = simulation.start(job(reviews, rounds=2, max_rejected=0.2), tmp_path)
     assert not {2, 4, 9} & set(voted(folder)[0].rejected), "they are voted in"
-    assert not record.of_kind(list(record.read(folder / RECORD)), record.Refused)
+    assert not record.select_entries(list(record.read(folder / RECORD)), record.Refused)
     assert finished(folder).metrics["accuracy"] < 0.5
 
 
@@ -176,7 +176,7 @@ def test_noise_on_heads_is_claimed_with_its_unit(reviews, tmp_path, protect) -> 
         ),
         tmp_path,
     )
-    entries = record.of_kind(list(record.read(folder / RECORD)), record.Released)
+    entries = record.select_entries(list(record.read(folder / RECORD)), record.Released)
     heads = [entry.promise for entry in entries if entry.exchange == "heads"]
     assert {claim.relation for claim in heads} == {
         "add or remove one row" if protect == "record" else "replace all rows of one client"

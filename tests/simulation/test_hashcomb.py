@@ -134,7 +134,7 @@ def test_a_stopped_run_is_taken_up_to_the_bit(reviews, tmp_path, monkeypatch, se
 
 
 def digest(folder: Path) -> str:
-    return record.of_kind(list(record.read(folder / RECORD)), record.Finished, "run")[
+    return record.select_entries(list(record.read(folder / RECORD)), record.Finished, "run")[
         -1
     ].parameters_sha256
 
@@ -142,7 +142,7 @@ def digest(folder: Path) -> str:
 def test_the_run_learns_and_says_that_it_is_not_differentially_private(reviews, tmp_path) -> None:
     folder = simulation.start(small_plan(reviews, codec=TABLE, server__rounds=12), tmp_path)
     entries = list(record.read(folder / RECORD))
-    assert record.of_kind(entries, record.Finished)[-1].metrics["accuracy"] > 0.8
+    assert record.select_entries(entries, record.Finished)[-1].metrics["accuracy"] > 0.8
     assert "not differentially private" in (folder / RECORD).read_text(encoding="utf-8")
 
 
@@ -169,7 +169,7 @@ def test_a_negotiated_file_gives_a_run_its_range_and_secret(reviews, tmp_path, m
         tmp_path,
     )
     entries = list(record.read(folder / RECORD))
-    assert record.of_kind(entries, record.Finished)[-1].metrics["accuracy"] > 0.8
+    assert record.select_entries(entries, record.Finished)[-1].metrics["accuracy"] > 0.8
     kept = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
     assert b"0123456789abcdef" not in kept
     assert b"0123456789abcdef".hex().encode() not in kept
@@ -219,7 +219,7 @@ def test_randomised_levels_under_tokens_are_read_by_clients_and_charged_as_witho
     bare, under = (simulation.start(job, tmp_path) for job in jobs)
     assert "model" not in load_file(under / checkpoint.NAME)
     spent = [
-        record.of_kind(list(record.read(folder / RECORD)), record.Spent, "run")[-1].totals
+        record.select_entries(list(record.read(folder / RECORD)), record.Spent, "run")[-1].totals
         for folder in (bare, under)
     ]
     assert spent[0] == spent[1]
@@ -232,14 +232,14 @@ def test_layers_have_ranges_of_their_own_and_what_may_be_clamped_is_recorded(
     wide = simulation.start(small_plan(reviews, codec=table, server__rounds=3), tmp_path)
     shares = [
         entry.metrics["clamped_at_most"]
-        for entry in record.of_kind(list(record.read(wide / RECORD)), record.Round)
+        for entry in record.select_entries(list(record.read(wide / RECORD)), record.Round)
     ]
     assert len(shares) == 3
     assert max(shares) < 0.01
     narrow = {**table, "x_min": [-1e-4, -1e-4], "x_max": [1e-4, 1e-4]}
     tight = simulation.start(small_plan(reviews, codec=narrow, server__rounds=1), tmp_path)
     assert (
-        record.of_kind(list(record.read(tight / RECORD)), record.Round)[0].metrics[
+        record.select_entries(list(record.read(tight / RECORD)), record.Round)[0].metrics[
             "clamped_at_most"
         ]
         > 0.03

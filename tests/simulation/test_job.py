@@ -34,7 +34,7 @@ def epsilon_of(spent: record.Spent, unit: str) -> float:
 
 
 def finished(folder: Path, arm: str = "run") -> record.Finished:
-    return record.of_kind(list(record.read(folder / RECORD)), record.Finished, arm)[-1]
+    return record.select_entries(list(record.read(folder / RECORD)), record.Finished, arm)[-1]
 
 
 @pytest.mark.parametrize(
@@ -90,10 +90,10 @@ def test_the_job_learns_and_every_arm_is_recorded(reviews, tmp_path) -> None:
     entries = list(record.read(folder / RECORD))
     for arm in ("run", "central", "fedavg", "local_only"):
         assert finished(folder, arm).metrics["accuracy"] > 0.8, arm
-    spent = record.of_kind(entries, record.Spent, "run")[-1]
-    dim = record.of_kind(entries, record.Prepared)[0].parameters
+    spent = record.select_entries(entries, record.Spent, "run")[-1]
+    dim = record.select_entries(entries, record.Prepared)[0].parameters
     assert epsilon_of(spent, "update") == pytest.approx(2 * dim, rel=1e-3)
-    assert len(record.of_kind(entries, record.Released, "run")) == 12
+    assert len(record.select_entries(entries, record.Released, "run")) == 12
     ours, theirs = finished(folder), finished(folder, "fedavg")
     assert (dim + 7) // 8 < ours.bytes_up < (dim + 7) // 8 + 200
     assert 4 * dim < theirs.bytes_up < 4 * dim + 200
@@ -137,7 +137,9 @@ def test_twenty_kills_change_nothing(reviews, tmp_path) -> None:
         assert finished(killed, arm).parameters_sha256 == finished(calm, arm).parameters_sha256
         rounds = [
             entry.round_no
-            for entry in record.of_kind(list(record.read(killed / RECORD)), record.Round, arm)
+            for entry in record.select_entries(
+                list(record.read(killed / RECORD)), record.Round, arm
+            )
         ]
         assert rounds == list(range(1, 101))
     assert (killed / "model.safetensors").read_bytes() == (calm / "model.safetensors").read_bytes()
@@ -206,12 +208,12 @@ def test_poisson_cohorts_spend_for_the_client_that_took_part_most(reviews, tmp_p
     folder = simulation.start(job, tmp_path)
     entries = list(record.read(folder / RECORD))
     spent, busiest = (
-        record.of_kind(entries, record.Spent)[-1],
+        record.select_entries(entries, record.Spent)[-1],
         int(checkpoint.read(folder).updates.max()),
     )
     assert busiest < 10
     assert epsilon_of(spent, "run") / epsilon_of(spent, "update") == pytest.approx(busiest)
-    released = record.of_kind(entries, record.Released, "run")
+    released = record.select_entries(entries, record.Released, "run")
     assert released[-1].busiest == busiest
     assert [
         asdict(total)
@@ -227,7 +229,7 @@ def test_a_round_is_charged_on_the_disk_before_any_client_trains(
 
     def watched(carrier, exchange, request, tick):
         entries = list(record.read(next(tmp_path.glob("*-1")) / RECORD))
-        seen.append([entry.round_no for entry in record.of_kind(entries, record.Released)])
+        seen.append([entry.round_no for entry in record.select_entries(entries, record.Released)])
         return whole(carrier, exchange, request, tick)
 
     monkeypatch.setattr(Simulation, "carry", watched)
@@ -281,12 +283,14 @@ def test_the_central_baseline_keeps_the_pass_validation_rows_choose(reviews, tmp
     central = finished(folder, "central").metrics
     course = {
         one.round_no: one.metrics
-        for one in record.of_kind(list(record.read(folder / RECORD)), record.Round, "central")
+        for one in record.select_entries(
+            list(record.read(folder / RECORD)), record.Round, "central"
+        )
     }
     kept = int(central["kept_round"])
     assert {name: central[name] for name in course[kept]} == pytest.approx(course[kept])
     assert {name: central[f"last_{name}"] for name in course[10]} == pytest.approx(course[10])
-    counts = record.of_kind(list(record.read(folder / RECORD)), record.ByClass, "run")[0]
+    counts = record.select_entries(list(record.read(folder / RECORD)), record.ByClass, "run")[0]
     right, rows = sum(counts.right), sum(counts.rows)
     assert right / rows == pytest.approx(finished(folder).metrics["accuracy"])
     assert sum(counts.predicted) == rows

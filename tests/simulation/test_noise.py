@@ -32,7 +32,7 @@ def identity(job: plan.Plan) -> str:
 
 
 def model_of(folder: Path) -> str:
-    return record.of_kind(list(record.read(folder / RECORD)), record.Finished, "run")[
+    return record.select_entries(list(record.read(folder / RECORD)), record.Finished, "run")[
         -1
     ].parameters_sha256
 
@@ -84,7 +84,7 @@ def test_a_run_with_noise_for_all_its_rounds_ends_at_the_epsilon_its_plan_states
     folder = simulation.start(small_plan(reviews, codec={**DP_SUM, "name": name}), tmp_path)
     spent = [
         entry.totals[-1]
-        for entry in record.of_kind(list(record.read(folder / RECORD)), record.Spent, "run")
+        for entry in record.select_entries(list(record.read(folder / RECORD)), record.Spent, "run")
     ]
     assert [(total["unit"], total["delta"]) for total in spent] == [("run", 1e-3)] * 6
     assert sorted(total["epsilon"] for total in spent) == [total["epsilon"] for total in spent]
@@ -105,8 +105,8 @@ def test_on_poisson_cohorts_every_round_is_paid_by_whoever_might_have_been_asked
     )
     entries = list(record.read(simulation.start(job, tmp_path) / RECORD))
     paid, rounds = (
-        record.of_kind(entries, record.Released, "run"),
-        record.of_kind(entries, record.Round, "run"),
+        record.select_entries(entries, record.Released, "run"),
+        record.select_entries(entries, record.Round, "run"),
     )
     assert [entry.busiest for entry in paid if entry.round_no] == list(range(1, 10))
     assert {one.cohort for one in rounds} >= {0, 1}

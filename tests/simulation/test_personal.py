@@ -29,7 +29,7 @@ def reviews(tmp_path_factory) -> Path:
 
 
 def finished(folder: Path) -> record.Finished:
-    return record.of_kind(list(record.read(folder / RECORD)), record.Finished, "run")[-1]
+    return record.select_entries(list(record.read(folder / RECORD)), record.Finished, "run")[-1]
 
 
 def everything_that_left(monkeypatch, where: Path) -> None:
@@ -119,7 +119,7 @@ def engine_initial(folder: Path) -> dict[str, np.ndarray]:
     from tacit.simulation.arm import Setting, SimulatedArm
     from tacit.simulation.prepared_rows import prepare
 
-    job = run_folder.plan_of(folder)
+    job = run_folder.read_plan(folder)
     draws = Draws.seeded(job.seed)
     desk = Desk(folder=folder / "elsewhere", writer=None, observer=simulation.Silence())
     learner = SimulatedArm(

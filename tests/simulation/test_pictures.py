@@ -50,7 +50,7 @@ def job(source: Path, **tables: object) -> plan.Plan:
 
 
 def last(folder: Path) -> float:
-    return record.of_kind(list(run_folder.entries(folder)), Round)[-1].metrics["accuracy"]
+    return record.select_entries(list(run_folder.entries(folder)), Round)[-1].metrics["accuracy"]
 
 
 def test_a_vision_transformer_learns_together_and_in_one_place(bars: Path, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_run_trains_on_what_a_frozen_network_reads(
         local={"lr": 0.2, "epochs": 4, "batch": 16},
     )
     folder = simulation.start(chosen, tmp_path / "runs")
-    assert record.of_kind(list(run_folder.entries(folder)), Prepared)[0].inputs == 2
+    assert record.select_entries(list(run_folder.entries(folder)), Prepared)[0].inputs == 2
     assert last(folder) > 0.95
 
 
@@ -121,7 +121,7 @@ def test_a_projection_is_fitted_on_the_rows_at_the_center(bars: Path, tmp_path: 
         public={"share": 0.2},
     )
     folder = simulation.start(chosen, tmp_path)
-    assert record.of_kind(list(run_folder.entries(folder)), Prepared)[0].inputs == 20
+    assert record.select_entries(list(run_folder.entries(folder)), Prepared)[0].inputs == 20
     kept = Fitted.from_dict(json.loads((folder / "model.json").read_text())["fitted"])
     assert kept.projection is not None
     assert (kept.projection.directions.shape, kept.released) == ((20, 64), ())

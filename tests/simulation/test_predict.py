@@ -211,7 +211,7 @@ def test_a_model_with_a_part_at_the_clients_is_refused(copied: Path) -> None:
 
 
 def plan_text(folder: Path) -> str:
-    return plan.to_toml(run_folder.plan_of(folder))
+    return plan.to_toml(run_folder.read_plan(folder))
 
 
 def test_columns_under_a_secret_are_read_with_the_simulated_clients_own(tmp_path: Path) -> None:

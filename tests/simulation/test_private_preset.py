@@ -11,7 +11,7 @@ from tacit.runs.run_folder import RECORD
 
 def reached(folder, tree):
     entries = list(record.read(simulation.start(plan.parse(tree), folder) / RECORD))
-    return record.of_kind(entries, record.Round)[-1].metrics
+    return record.select_entries(entries, record.Round)[-1].metrics
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ def entries_of(folder: Path) -> list[record.Entry]:
 
 
 def finished(folder: Path) -> record.Finished:
-    return record.of_kind(entries_of(folder), record.Finished, "run")[-1]
+    return record.select_entries(entries_of(folder), record.Finished, "run")[-1]
 
 
 def first_models(reviews: Path, folder: Path, **changes: object) -> dict[str, np.ndarray]:
@@ -91,7 +91,7 @@ def test_a_warm_start_learns_is_recorded_and_said(reviews, tmp_path, model) -> N
         engine__workers=2,
     )
     folder = simulation.start(job, tmp_path)
-    (first,) = record.of_kind(entries_of(folder), record.WarmStarted)
+    (first,) = record.select_entries(entries_of(folder), record.WarmStarted)
     assert (first.rows, first.held_out, len(first.losses)) == (96, 10, 6)
     assert first.losses[first.epoch - 1] == min(first.losses)
     assert first.metrics["accuracy"] > 0.8

@@ -52,7 +52,7 @@ def job(source: Path, quantise: dict | None, **changes: object) -> plan.Plan:
 def test_every_regime_trains_on_quantised_columns(people, tmp_path, quantise, regime) -> None:
     rounds = {"rounds": 20 if regime == "central" else 4, "weights": "rows"}
     folder = simulation.start(job(people, quantise, regime=regime, server=rounds), tmp_path)
-    finished = record.of_kind(list(record.read(folder / RECORD)), record.Finished, "run")[-1]
+    finished = record.select_entries(list(record.read(folder / RECORD)), record.Finished, "run")[-1]
     assert finished.metrics["accuracy"] > 0.7, "half of the rows are of each label"
 
 
@@ -67,7 +67,7 @@ def test_central_training_says_who_was_handed_what(people, tmp_path) -> None:
         entries = list(record.read(simulation.start(asked, tmp_path) / RECORD))
         told[name] = next(
             one.promise
-            for one in record.of_kind(entries, record.Released)
+            for one in record.select_entries(entries, record.Released)
             if one.exchange == "train"
         )
         account = ledger.charge(ledger.Account(), (told[name],), 1, uses=1)

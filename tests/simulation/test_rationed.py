@@ -60,12 +60,14 @@ def test_a_run_keeps_its_loss_is_refused_nothing_and_is_the_same_after_a_stop(
         simulation.start(job, tmp_path / "cut", stops)
     again = simulation.resume(stops.folder)
     ends = [
-        record.of_kind(entries(folder), record.Finished, "run")[0].parameters_sha256
+        record.select_entries(entries(folder), record.Finished, "run")[0].parameters_sha256
         for folder in (whole, again)
     ]
     assert ends[0] == ends[1]
-    assert not record.of_kind(entries(whole), record.Refused)
-    assert [one.busiest for one in record.of_kind(entries(whole), record.Released, "run")] == [
+    assert not record.select_entries(entries(whole), record.Refused)
+    assert [
+        one.busiest for one in record.select_entries(entries(whole), record.Released, "run")
+    ] == [
         1,
         1,
         1,
@@ -94,7 +96,7 @@ def test_a_client_refuses_what_its_own_ledger_does_not_allow(reviews, tmp_path) 
     refused = [
         one
         for folder in tmp_path.iterdir()
-        for one in record.of_kind(entries(folder), record.Refused)
+        for one in record.select_entries(entries(folder), record.Refused)
     ]
     assert {one.round_no for one in refused} == {3}
     assert len(refused) == 20

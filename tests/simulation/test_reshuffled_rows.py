@@ -42,7 +42,7 @@ def test_workers_do_not_matter_and_dealing_does(tmp_path) -> None:
     def model(where: str, **changes: object) -> str:
         job = small_plan(source, codec={"name": "plain"}, server={"rounds": 3}, **changes)
         folder = simulation.start(plans.parse(plans.dump(job)), tmp_path / where)
-        return record.of_kind(list(record.read(folder / RECORD)), record.Finished)[
+        return record.select_entries(list(record.read(folder / RECORD)), record.Finished)[
             -1
         ].parameters_sha256
 

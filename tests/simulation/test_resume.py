@@ -15,7 +15,7 @@ import pytest
 from tacit import plan, simulation
 from tacit.errors import DiskError, RunError
 from tacit.runs import checkpoint, record, recovery, run_folder
-from tacit.runs.fingerprint import plan_fingerprint
+from tacit.runs.fingerprint import fingerprint_plan
 from tacit.runs.run_folder import RECORD
 from tacit.simulation import Silence
 from tests.simulation.small import small_plan, write_csv
@@ -168,7 +168,7 @@ def test_workers_and_later_baselines_may_change(reviews, tmp_path) -> None:
     planned = few_rounds(reviews)
     folder = stopped(planned, tmp_path / "runs")
     other = few_rounds(reviews, engine__workers=2, baselines=["fedavg"])
-    assert plan_fingerprint(other) == plan_fingerprint(planned)
+    assert fingerprint_plan(other) == fingerprint_plan(planned)
     (folder / run_folder.PLAN).write_text(plan.to_toml(other))
     simulation.resume(folder)
     arms = [
@@ -212,7 +212,7 @@ def test_the_first_entry_carries_both_fingerprints(reviews, tmp_path) -> None:
     first = next(iter(record.read(folder / RECORD)))
     assert isinstance(first, record.Started)
     assert first.version == record.VERSION
-    assert first.plan_fingerprint == plan_fingerprint(planned)
+    assert first.plan_fingerprint == fingerprint_plan(planned)
     assert len(first.data_fingerprint) == 64
 
 

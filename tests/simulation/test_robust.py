@@ -36,7 +36,7 @@ def reviews(tmp_path_factory) -> Path:
 
 
 def finished(folder: Path) -> record.Finished:
-    return record.of_kind(list(record.read(folder / RECORD)), record.Finished, "run")[-1]
+    return record.select_entries(list(record.read(folder / RECORD)), record.Finished, "run")[-1]
 
 
 def made_rows() -> Rows:

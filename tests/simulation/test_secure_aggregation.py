@@ -31,7 +31,7 @@ def entries(folder: Path) -> list[record.Entry]:
 
 
 def finished(folder: Path) -> record.Finished:
-    return record.of_kind(entries(folder), record.Finished, "run")[-1]
+    return record.select_entries(entries(folder), record.Finished, "run")[-1]
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_bits_give_the_same_model_as_without_it(reviews, tmp_path, secure, one_i
         small_plan(reviews, server__rounds=2, secure_aggregation=secure), tmp_path
     )
     assert finished(shared).parameters_sha256 == finished(plain).parameters_sha256
-    assert not record.of_kind(entries(shared), record.Refused)
+    assert not record.select_entries(entries(shared), record.Refused)
 
 
 @pytest.mark.parametrize("name", ["onebit", "skellam"])
@@ -66,8 +66,8 @@ def test_codecs_whose_clients_make_the_noise_give_the_same_model_as_without_it(
         small_plan(reviews, secure_aggregation={"helpers": 2}, **settings), tmp_path
     )
     assert finished(shared).parameters_sha256 == finished(plain).parameters_sha256
-    assert not record.of_kind(entries(shared), record.Refused)
-    told = record.of_kind(entries(shared), record.Released)[-1].promise
+    assert not record.select_entries(entries(shared), record.Refused)
+    told = record.select_entries(entries(shared), record.Released)[-1].promise
     assert "it does not collude with its helpers" in told.trust[0]
 
 
@@ -78,10 +78,10 @@ def test_helpers_add_up_no_fewer_clients_than_the_codec_counts_on(reviews, tmp_p
         small_plan(reviews, codec=codec, secure_aggregation={"min_clients": 2}, server=server),
         tmp_path,
     )
-    lost = record.of_kind(entries(folder), record.Refused)
+    lost = record.select_entries(entries(folder), record.Refused)
     sizes = {
         entry.round_no: entry.cohort
-        for entry in record.of_kind(entries(folder), record.Round, "run")
+        for entry in record.select_entries(entries(folder), record.Round, "run")
     }
     assert [entry.round_no for entry in lost] == [
         number for number, size in sizes.items() if size < 9
@@ -94,10 +94,10 @@ def test_helpers_add_the_noise_of_dp_sum(reviews, tmp_path) -> None:
         small_plan(reviews, codec=DP_SUM, secure_aggregation={"helpers": 2}, server__rounds=3),
         tmp_path,
     )
-    told = record.of_kind(entries(folder), record.Released)[-1].promise
+    told = record.select_entries(entries(folder), record.Released)[-1].promise
     assert "each of 2 helpers adds" in told.mechanism
     assert told.view == "everyone"
-    assert not record.of_kind(entries(folder), record.Refused)
+    assert not record.select_entries(entries(folder), record.Refused)
     assert finished(folder).metrics["accuracy"] > 0.4
     assert np.isfinite(finished(folder).metrics["loss"])
 
@@ -108,10 +108,10 @@ def test_a_round_with_too_few_clients_is_lost_and_named(reviews, tmp_path) -> No
         small_plan(reviews, codec=DP_SUM, secure_aggregation={"min_clients": 10}, server=server),
         tmp_path,
     )
-    lost = record.of_kind(entries(folder), record.Refused)
+    lost = record.select_entries(entries(folder), record.Refused)
     sizes = {
         entry.round_no: entry.cohort
-        for entry in record.of_kind(entries(folder), record.Round, "run")
+        for entry in record.select_entries(entries(folder), record.Round, "run")
     }
     assert [entry.round_no for entry in lost] == [
         number for number, size in sizes.items() if size < 10
@@ -120,7 +120,7 @@ def test_a_round_with_too_few_clients_is_lost_and_named(reviews, tmp_path) -> No
     assert "round lost: needs at least 10 clients in a secure sum, got" in lost[0].reason
     metrics = {
         entry.round_no: entry.metrics
-        for entry in record.of_kind(entries(folder), record.Round, "run")
+        for entry in record.select_entries(entries(folder), record.Round, "run")
     }
     assert all(
         metrics[entry.round_no] == metrics[entry.round_no - 1]
@@ -155,7 +155,7 @@ def test_a_run_stopped_after_helpers_answered_goes_on_with_their_answers(
     stops[0] = 0
     simulation.resume(watch.folder)
     assert finished(watch.folder).parameters_sha256 == finished(whole).parameters_sha256
-    assert not record.of_kind(entries(watch.folder), record.Refused)
+    assert not record.select_entries(entries(watch.folder), record.Refused)
 
 
 def test_a_resumed_server_that_asks_for_another_set_gets_nothing(
@@ -181,7 +181,7 @@ def test_a_resumed_server_that_asks_for_another_set_gets_nothing(
 
     monkeypatch.setattr(HelperSums, "build_request", fewer)
     simulation.resume(watch.folder)
-    refused = record.of_kind(entries(watch.folder), record.Refused)
+    refused = record.select_entries(entries(watch.folder), record.Refused)
     assert [(entry.round_no, entry.sender) for entry in refused] == [(1, "helper 1"), (2, "server")]
     assert "round 1 already has a response for another set of clients or seeds" in refused[0].reason
     assert (
@@ -210,7 +210,8 @@ def test_messages_that_are_no_shares_are_refused(reviews, tmp_path, monkeypatch)
         small_plan(reviews, codec=DP_SUM, secure_aggregation={}, server__rounds=1), tmp_path
     )
     refused = {
-        entry.sender: entry.reason for entry in record.of_kind(entries(folder), record.Refused)
+        entry.sender: entry.reason
+        for entry in record.select_entries(entries(folder), record.Refused)
     }
     assert set(refused) == {"4", "5"}
     assert "payload_size" in refused["4"]
@@ -235,7 +236,7 @@ def test_a_helper_refuses_what_is_no_question(reviews, tmp_path, monkeypatch) ->
     folder = simulation.start(
         small_plan(reviews, codec=DP_SUM, secure_aggregation={}, server__rounds=2), tmp_path
     )
-    refused = [entry.reason for entry in record.of_kind(entries(folder), record.Refused)]
+    refused = [entry.reason for entry in record.select_entries(entries(folder), record.Refused)]
     assert len(refused) == 2
     assert "helper 1 refused: 20 clients need 4,000 bytes, got 3,999" in refused[0]
     assert "helper 1 refused: a set must have at least 10 clients, got 0" in refused[1]
@@ -256,7 +257,7 @@ def test_a_part_for_another_set_or_other_terms_is_not_added(reviews, tmp_path, m
         small_plan(reviews, codec=DP_SUM, secure_aggregation={"helpers": 2}, server__rounds=1),
         tmp_path,
     )
-    refused = record.of_kind(entries(folder), record.Refused)
+    refused = record.select_entries(entries(folder), record.Refused)
     assert [entry.sender for entry in refused] == ["helper 1", "helper 2"]
     assert all(
         "its part is for another set of clients, or for a run with another plan" in entry.reason

@@ -46,8 +46,8 @@ def test_with_little_noise_clients_with_wrong_labels_are_rejected(
     harmful(monkeypatch, {2, 5, 11})
     folder = simulation.start(job(reviews, 20.0, aggregate=aggregate), tmp_path)
     assert [set(entry.rejected) for entry in voted(folder)] == [{2, 5, 11}] * 2
-    assert not record.of_kind(list(record.read(folder / RECORD)), record.Refused)
-    released = record.of_kind(list(record.read(folder / RECORD)), record.Released)
+    assert not record.select_entries(list(record.read(folder / RECORD)), record.Refused)
+    released = record.select_entries(list(record.read(folder / RECORD)), record.Released)
     promise = next(one.promise for one in released if one.exchange == "votes")
     assert "one vector of 19 votes; each of 2 helpers adds Gaussian noise" in promise.mechanism
     assert promise.relation == "add or remove one client"
@@ -64,7 +64,7 @@ def test_too_few_testers_lose_the_round(reviews, tmp_path, monkeypatch) -> None:
     few = lambda self, client, asked: answer(self, client, asked) if client.slot.name < 9 else None  # noqa: E731
     monkeypatch.setattr(SummedVotes, "respond", few)
     folder = simulation.start(job(reviews, 20.0), tmp_path)
-    refused = record.of_kind(list(record.read(folder / RECORD)), record.Refused)
+    refused = record.select_entries(list(record.read(folder / RECORD)), record.Refused)
     assert {entry.exchange for entry in refused} == {"votes: helper sums", "train: helper sums"}
     assert "round lost: needs at least 10 clients in a secure sum, got 9" in refused[0].reason
     assert not voted(folder)

@@ -6,7 +6,7 @@ import pytest
 
 from tacit import simulation
 from tacit.runs import record, sweep
-from tacit.runs.run_folder import RECORD, plan_of
+from tacit.runs.run_folder import RECORD, read_plan
 from tests.simulation.small import small_plan, write_csv
 
 
@@ -20,21 +20,21 @@ class Watch:
             dict[int, sweep.Outcome](),
         )
 
-    def begun(self, number: int) -> None:
+    def report_start(self, number: int) -> None:
         pass
 
-    def round(self, number: int, round_no: int, rounds: int) -> None:
+    def report_round(self, number: int, round_no: int, rounds: int) -> None:
         self.rounds.append((number, round_no))
         if round_no == self.stop_after:
             raise KeyboardInterrupt
 
-    def ended(self, number: int, outcome: sweep.Outcome) -> None:
+    def report_end(self, number: int, outcome: sweep.Outcome) -> None:
         self.ends[number] = outcome
 
 
 def model(folder: Path | None) -> str:
     assert folder is not None
-    return record.of_kind(list(record.read(folder / RECORD)), record.Finished, "run")[
+    return record.select_entries(list(record.read(folder / RECORD)), record.Finished, "run")[
         -1
     ].parameters_sha256
 
@@ -58,7 +58,7 @@ def test_a_stopped_sweep_goes_on_and_a_failed_run_is_named(tmp_path: Path) -> No
     assert failed.folder is None
     assert again.ends == {0: taken_up, 1: failed, 2: short}
     assert model(taken_up.folder) == model(simulation.start(jobs[0], tmp_path / "alone"))
-    assert plan_of(taken_up.folder).baselines == ()
+    assert read_plan(taken_up.folder).baselines == ()
     third = sweep.carry_out([jobs[2], jobs[0]], tmp_path / "runs", 1, Watch())
     assert [(one.folder, one.was_there) for one in third] == [
         (short.folder, True),

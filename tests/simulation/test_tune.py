@@ -61,7 +61,7 @@ def pretend(
     monkeypatch.setattr(tuning, "_trial", trial)
 
 
-def search(tmp_path: Path, asked: list[Plan], text: str = PLAN) -> tuning.Tuned:
+def search(tmp_path: Path, asked: list[Plan], text: str = PLAN) -> tuning.TuneResult:
     def run(plans: list[Plan], titles: list[str]) -> list[Outcome]:
         asked.extend(plans)
         return [

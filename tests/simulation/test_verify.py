@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit import simulation
 from tacit.cli import execute
 from tacit.runs import record
-from tacit.runs.verify import damage, verified
+from tacit.runs.verify import list_damage, verify_files
 from tests.simulation.rewriting import rewrite
 from tests.simulation.small import small_plan, write_csv
 
@@ -54,7 +54,7 @@ CASES = [(how, name) for how in (edited, cut) for name in FILES] + [
 
 def test_a_folder_as_it_was_written_is_intact(two) -> None:
     for folder in two:
-        assert {one.file: one.state for one in verified(folder)} == dict.fromkeys(
+        assert {one.file: one.state for one in verify_files(folder)} == dict.fromkeys(
             [*FILES, "plan.toml"], "intact"
         )
 
@@ -65,7 +65,7 @@ def test_a_folder_as_it_was_written_is_intact(two) -> None:
 def test_what_is_wrong_is_named(two, tmp_path, how, name) -> None:
     folder = Path(shutil.copytree(two[0], tmp_path / "copy"))
     how(folder, name)
-    assert any(sentence.startswith(name) for sentence in damage(folder))
+    assert any(sentence.startswith(name) for sentence in list_damage(folder))
 
 
 @pytest.mark.parametrize(
@@ -74,14 +74,14 @@ def test_what_is_wrong_is_named(two, tmp_path, how, name) -> None:
 def test_a_file_of_another_run_is_found(two, tmp_path, name) -> None:
     folder = Path(shutil.copytree(two[0], tmp_path / "copy"))
     shutil.copy(two[1] / name, folder / name)
-    assert damage(folder)
+    assert list_damage(folder)
 
 
 def test_a_setting_changed_in_the_plan_is_found_and_workers_may_change(two, tmp_path) -> None:
     folder = Path(shutil.copytree(two[0], tmp_path / "copy"))
     text = (folder / "plan.toml").read_text()
     (folder / "plan.toml").write_text(text.replace("epsilon = 2", "epsilon = 1"))
-    assert damage(folder) == ["plan.toml: its settings are not those the record began with"]
+    assert list_damage(folder) == ["plan.toml: its settings are not those the record began with"]
 
 
 def test_verify_leaves_code_6_and_show_says_it(two, tmp_path, capsys) -> None:
@@ -103,7 +103,7 @@ def one_release(entries: list[record.Entry]) -> list[record.Entry]:
 
 def consistent(entries: list[record.Entry]) -> list[record.Entry]:
     """Return the same, with the totals of the first round after every round."""
-    first = record.of_kind(entries, record.Spent)[0]
+    first = record.select_entries(entries, record.Spent)[0]
     return [
         replace(first, round_no=one.round_no) if isinstance(one, record.Spent) else one
         for one in one_release(entries)
@@ -145,7 +145,7 @@ def test_a_record_that_leaves_something_out_is_not_intact_even_if_signed(
 ) -> None:
     folder = Path(shutil.copytree(two[0], tmp_path / "copy"))
     rewrite(folder, change, Ed25519PrivateKey.generate())
-    (sentence,) = damage(folder)
+    (sentence,) = list_damage(folder)
     assert why in sentence
 
 
@@ -160,7 +160,7 @@ def test_a_record_rewritten_without_the_runs_key_is_not_intact(two, tmp_path, ch
         ]
 
     rewrite(folder, changed)
-    (sentence,) = damage(folder)
+    (sentence,) = list_damage(folder)
     assert "the signature at byte" in sentence
 
 
@@ -178,7 +178,7 @@ def test_a_record_without_signatures_is_not_intact(two, tmp_path, strip) -> None
         ]
 
     rewrite(folder, changed)
-    (sentence,) = damage(folder)
+    (sentence,) = list_damage(folder)
     assert "not signed" in sentence
 
 
@@ -188,13 +188,13 @@ def test_a_finished_record_cut_after_its_last_round_is_not_intact(two, tmp_path)
     rewrite(folder, lambda entries: entries[:-1])
     (folder / "checkpoint.safetensors").unlink()
     assert any(
-        "entries of finished rounds are not signed" in sentence for sentence in damage(folder)
+        "entries of finished rounds are not signed" in sentence for sentence in list_damage(folder)
     )
 
 
 def test_a_signed_record_written_anew_is_found_by_the_key_that_others_know(two, tmp_path) -> None:
     folder = Path(shutil.copytree(two[0], tmp_path / "copy"))
-    (first,) = record.of_kind(list(record.read(folder / "record.jsonl")), record.Started)
+    (first,) = record.select_entries(list(record.read(folder / "record.jsonl")), record.Started)
     assert execute(["verify", str(folder), "--key", first.key]) == 0
     rewrite(folder, key=Ed25519PrivateKey.generate())
     assert execute(["verify", str(folder)]) == 0
@@ -204,7 +204,7 @@ def test_a_signed_record_written_anew_is_found_by_the_key_that_others_know(two, 
 def test_what_an_audit_adds_later_is_said_to_be_unsigned(two, tmp_path) -> None:
     folder = Path(shutil.copytree(two[0], tmp_path / "copy"))
     record.add(folder / "record.jsonl", record.Audited(name="reconstruct", findings={}))
-    (chain,) = (one for one in verified(folder) if one.file == "record.jsonl")
+    (chain,) = (one for one in verify_files(folder) if one.file == "record.jsonl")
     assert chain.state == "intact"
     assert "but for the last 1;" in chain.why
 
@@ -216,7 +216,9 @@ def test_a_finished_run_keeps_no_key(two) -> None:
 def test_a_key_that_is_left_in_a_finished_run_is_named(two, tmp_path) -> None:
     folder = Path(shutil.copytree(two[0], tmp_path / "copy"))
     (folder / "record.key").write_bytes(bytes(32))
-    assert [one.state for one in verified(folder) if one.file == "record.key"] == ["not checked"]
+    assert [one.state for one in verify_files(folder) if one.file == "record.key"] == [
+        "not checked"
+    ]
     simulation.resume(folder)
     assert not (folder / "record.key").exists()
 
@@ -225,6 +227,6 @@ def test_a_codec_with_a_range_for_each_layer_is_verified_too(tmp_path) -> None:
     codec = {"name": "hashcomb", "x_min": [-0.5, -0.02], "x_max": [0.5, 0.02], "levels": 8}
     job = small_plan(write_csv(tmp_path / "reviews.csv", rows=120), codec=codec, server__rounds=2)
     folder = simulation.start(job, tmp_path / "runs")
-    assert damage(folder) == []
+    assert list_damage(folder) == []
     rewrite(folder, one_release, Ed25519PrivateKey.generate())
-    assert any("round 2 asked clients" in sentence for sentence in damage(folder))
+    assert any("round 2 asked clients" in sentence for sentence in list_damage(folder))

@@ -51,7 +51,9 @@ def test_the_words_of_a_shared_table_are_released_in_the_clear(
         worded_plan(reviews, private, server={"rounds": 1}), tmp_path / "runs"
     )
     entries = list(record.read(folder / RECORD))
-    released = [entry for entry in record.of_kind(entries, record.Released) if entry.round_no == 0]
+    released = [
+        entry for entry in record.select_entries(entries, record.Released) if entry.round_no == 0
+    ]
     assert [entry.promise.mechanism for entry in released] == said
     assert all(entry.promise.event == Open() for entry in released)
-    assert record.of_kind(entries, record.Prepared)[0].text == "word table"
+    assert record.select_entries(entries, record.Prepared)[0].text == "word table"

@@ -69,16 +69,16 @@ def collect_figures(entries: list[Any]) -> Figures:
     they found them.
     """
     rounds, end = (
-        record.of_kind(entries, record.Round, record.RUN),
-        record.of_kind(entries, record.Finished, record.RUN)[-1],
+        record.select_entries(entries, record.Round, record.RUN),
+        record.select_entries(entries, record.Finished, record.RUN)[-1],
     )
     figures = {str(entry.round_no): entry.metrics for entry in rounds if entry.metrics}
     figures["last"] = {**end.metrics, "bytes_up": rounds[-1].bytes_up / max(1, rounds[-1].cohort)}
-    by_client = record.of_kind(entries, record.Spread, record.RUN)
-    if by_client and not record.of_kind(entries, record.ClientsEvaluated, record.RUN):
-        rows = record.of_kind(entries, record.Prepared)[0].rows_per_client
+    by_client = record.select_entries(entries, record.Spread, record.RUN)
+    if by_client and not record.select_entries(entries, record.ClientsEvaluated, record.RUN):
+        rows = record.select_entries(entries, record.Prepared)[0].rows_per_client
         figures["last"]["train_accuracy"] = float(np.average(by_client[0].accuracy, weights=rows))
-    for one in record.of_kind(entries, record.ByClass, record.RUN)[-1:]:
+    for one in record.select_entries(entries, record.ByClass, record.RUN)[-1:]:
         classes = enumerate(zip(one.right, one.rows, strict=True))
         figures["last"] |= {
             f"recall_{number}": right / rows for number, (right, rows) in classes if rows
@@ -95,8 +95,8 @@ def _measure_filter(entries: list[Any]) -> dict[int, dict[str, float]]:
 
     Precision is 1 if nobody is rejected.
     """
-    corrupted = record.of_kind(entries, record.Corrupted)
-    voted = record.of_kind(entries, record.Voted, record.RUN)
+    corrupted = record.select_entries(entries, record.Corrupted)
+    voted = record.select_entries(entries, record.Voted, record.RUN)
     return (
         {entry.round_no: _score_votes(entry, set(corrupted[0].clients)) for entry in voted}
         if corrupted

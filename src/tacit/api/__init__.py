@@ -22,7 +22,7 @@ from tacit.models.export.card import ModelCard
 from tacit.plan import Features, Plan, Privacy
 from tacit.progress import choose_observer
 from tacit.runs import record, run_folder
-from tacit.runs.named_runs import folder_of, model_folder
+from tacit.runs.named_runs import find_model_folder, locate_run
 from tacit.runs.record import RUN, Entry, Finished, Prepared, Round
 from tacit.simulation.advice.starter import make_starter
 
@@ -120,7 +120,7 @@ def resume(
 
     With `allow_code`, a Python class that the run's plan names is imported and run.
     """
-    place = folder_of(check_run_name(run), Path(folder))
+    place = locate_run(check_run_name(run), Path(folder))
     check_observer(observer)
     with _watch(observer) as watching:
         done = simulation.resume(place, watching, rows, module, allow_code=allow_code)
@@ -144,7 +144,9 @@ def load(
     """
     from tacit.models import predict
 
-    place = run.folder if isinstance(run, Run) else model_folder(check_run_name(run), Path(folder))
+    place = (
+        run.folder if isinstance(run, Run) else find_model_folder(check_run_name(run), Path(folder))
+    )
     return predict.load(place, module, allow_code=allow_code)
 
 
@@ -175,13 +177,13 @@ class Run:
         module: object | None = None,
         allow_code: bool = False,
     ) -> None:
-        self.folder = folder_of(check_run_name(run), Path(folder))
+        self.folder = locate_run(check_run_name(run), Path(folder))
         self._module, self._allow_code = module, allow_code
 
     @cached_property
     def plan(self) -> Plan:
         """Return the run's plan, with every setting."""
-        return run_folder.plan_of(self.folder)
+        return run_folder.read_plan(self.folder)
 
     @cached_property
     def entries(self) -> list[Entry]:
@@ -191,7 +193,7 @@ class Run:
     @property
     def metrics(self) -> pl.DataFrame:
         """Return one row for each measured round of each arm."""
-        rounds = [entry for entry in record.of_kind(self.entries, Round) if entry.metrics]
+        rounds = [entry for entry in record.select_entries(self.entries, Round) if entry.metrics]
         return pl.DataFrame(
             [{"arm": entry.arm, "round": entry.round_no, **entry.metrics} for entry in rounds]
         )
@@ -263,7 +265,10 @@ class Run:
 
     def _card(self) -> ModelCard:
         """Return what a card says of this run: how good it is, and what was promised."""
-        summary, held = report.summarise(self.entries), record.of_kind(self.entries, Prepared)
+        summary, held = (
+            report.summarise(self.entries),
+            record.select_entries(self.entries, Prepared),
+        )
         own, told = summary.arm(RUN), summary.privacy
         return ModelCard(
             name=self.folder.resolve().name,
@@ -290,7 +295,7 @@ class Run:
         """The SHA-256 of the final parameters as flat float32 numbers, which baselines and
         unreadable models have too.
         """
-        return record.of_kind(self.entries, Finished, RUN)[-1].parameters_sha256
+        return record.select_entries(self.entries, Finished, RUN)[-1].parameters_sha256
 
     @property
     def privacy(self) -> str:

@@ -14,18 +14,18 @@ from tacit.protocol.loop import Desk
 from tacit.protocol.observer import Observer
 from tacit.rows import Vector
 from tacit.runs import record, run_folder
-from tacit.runs.facts import model_facts, released_in_the_clear, started
+from tacit.runs.facts import build_feature_release, build_started, collect_model_facts
 from tacit.runs.fingerprint import Fingerprints
-from tacit.runs.recovery import Recovered
-from tacit.runs.run_keys import record_key
+from tacit.runs.recovery import RecoveredRun
+from tacit.runs.run_keys import read_record_key
 
 
 @contextmanager
 def open_desk(
-    folder: Path, found: Recovered, fingerprints: Fingerprints, observer: Observer
+    folder: Path, found: RecoveredRun, fingerprints: Fingerprints, observer: Observer
 ) -> Iterator[Desk]:
     """Open a run's record at its end, and record that the run is resumed, if it is."""
-    writer = record.Writer(folder / run_folder.RECORD, found.end, record_key(folder))
+    writer = record.Writer(folder / run_folder.RECORD, found.end, read_record_key(folder))
     desk = Desk(
         folder=folder,
         writer=writer,
@@ -48,8 +48,8 @@ def write_beginning(
     cleartext: Iterable[str],
 ) -> None:
     """Record the start of the run; `cleartext` lists what was read from rows before round one."""
-    desk.note(started(plan, learner, desk.fingerprints, desk.writer.key), prepared)
-    desk.note(*(released_in_the_clear(sentence, prepared.clients) for sentence in cleartext))
+    desk.note(build_started(plan, learner, desk.fingerprints, desk.writer.key), prepared)
+    desk.note(*(build_feature_release(sentence, prepared.clients) for sentence in cleartext))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,5 +66,5 @@ def store_model(
     desk: Desk, plan: Plan, learner: training.Learner, model: Vector, stored: StoredFeatures
 ) -> None:
     """Store the released model with the facts that `predict` needs, and record the hashes."""
-    facts = model_facts(plan, stored.inputs, stored.columns, stored.fitted, stored.formats)
+    facts = collect_model_facts(plan, stored.inputs, stored.columns, stored.fitted, stored.formats)
     desk.note(run_folder.write_model(desk.folder, learner, model, facts))

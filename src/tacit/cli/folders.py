@@ -5,12 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.runs.named_runs import all_runs, changed, folder_of, model_folder
+from tacit.runs.named_runs import find_last_change, find_model_folder, list_run_folders, locate_run
 
 if TYPE_CHECKING:
     from tacit.report import Summary
 
-__all__ = ["all_runs", "changed", "figures", "folder_of", "listed_figures", "model_folder"]
+__all__ = [
+    "figures",
+    "find_last_change",
+    "find_model_folder",
+    "list_run_folders",
+    "listed_figures",
+    "locate_run",
+]
 
 
 def figures(folder: Path) -> Summary:

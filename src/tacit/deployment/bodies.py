@@ -142,7 +142,7 @@ class Terms(_Strict, frozen=True, kw_only=True):
     """What everybody knows before round one. `run` is the run's public name, `public` the key of
     the public randomness; `helpers` are public keys, and `helps` names the site of each helper, in
     order. Only a run with simulated noise has an `identity`, that of the simulation; in any other
-    run it is the digest that each party computes (`run_digest`). `record_key` is the public key
+    run it is the digest that each party computes (`run_digest`). `read_record_key` is the public key
     that signs the server's record.
     """
 
@@ -154,7 +154,7 @@ class Terms(_Strict, frozen=True, kw_only=True):
     members: Annotated[list[Member], msgspec.Meta(min_length=1, max_length=10_000)]
     helpers: list[bytes] = []
     helps: list[Word] = []
-    record_key: Annotated[bytes, msgspec.Meta(max_length=32)] = b""
+    read_record_key: Annotated[bytes, msgspec.Meta(max_length=32)] = b""
 
     def __post_init__(self) -> None:
         first, names = 0, set[str]()

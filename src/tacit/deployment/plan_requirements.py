@@ -14,7 +14,7 @@ from tacit.extensions import Reference
 from tacit.plan import Columns, Plan
 from tacit.privacy.policy import Policy, Requirements, derive_requirements
 from tacit.protocol.round_claims import build_codec, list_round_claims
-from tacit.runs.fingerprint import plan_fingerprint
+from tacit.runs.fingerprint import fingerprint_plan
 
 _SIZES = (100_000, 200_000)
 """Numbers of parameters that are tried where a plan leaves its own to the data."""
@@ -96,7 +96,7 @@ def _facts(
 
 
 def _digest(plan: Plan) -> str:
-    return plan_fingerprint(remove_simulation_settings(plan))
+    return fingerprint_plan(remove_simulation_settings(plan))
 
 
 def _grown(few: Requirements, many: Requirements) -> bool:

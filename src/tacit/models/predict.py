@@ -133,7 +133,7 @@ def load(folder: Path, module: object | None = None, *, allow_code: bool = False
     run's own.
     """
     facts = _read_facts(folder)
-    job = run_folder.plan_of(folder) if (folder / run_folder.PLAN).exists() else None
+    job = run_folder.read_plan(folder) if (folder / run_folder.PLAN).exists() else None
     try:
         stored = plans.parse_stored(facts, str(folder / run_folder.MODEL_FACTS))
         fitted, habits = (
@@ -184,7 +184,7 @@ def _read_facts(folder: Path) -> dict[str, Any]:
             raise RunError(
                 f"{folder}: holds no model (no {path.name}); `tacit runs` lists the runs there are"
             )
-        done = record.of_kind(list(run_folder.entries(folder)), record.Finished, record.RUN)
+        done = record.select_entries(list(run_folder.entries(folder)), record.Finished, record.RUN)
         why = (
             "only its clients can read the model, at their sites"
             if done

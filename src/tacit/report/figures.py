@@ -28,7 +28,7 @@ from tacit.runs.record import (
     Stored,
     Voted,
     WarmStarted,
-    of_kind,
+    select_entries,
 )
 
 
@@ -173,9 +173,12 @@ def summarise(
     show. A record that is cut short gives the figures up to that line.
     """
     known = list(entries)
-    started = of_kind(known, Started)
+    started = select_entries(known, Started)
     plan = started[0].plan if started else {}
-    data, corrupted = of_kind(known, Prepared), next(iter(of_kind(known, Corrupted)), None)
+    data, corrupted = (
+        select_entries(known, Prepared),
+        next(iter(select_entries(known, Corrupted)), None),
+    )
     return Summary(
         name=name or str(plan.get("name", "run")),
         arms=[_arm(known, arm, plan) for arm in _arm_names(known, plan)],
@@ -183,14 +186,14 @@ def summarise(
         data=data[0] if data else None,
         plan=plan,
         versions=started[0].versions if started else {},
-        shared=next(iter(of_kind(known, DisclosedRows)), None),
+        shared=next(iter(select_entries(known, DisclosedRows)), None),
         corrupted=corrupted,
-        votes=summarise_votes(of_kind(known, Voted, RUN), corrupted),
-        warm=next(iter(of_kind(known, WarmStarted)), None),
-        refused=len(of_kind(known, Refused)),
-        audits=tuple(of_kind(known, Audited)),
+        votes=summarise_votes(select_entries(known, Voted, RUN), corrupted),
+        warm=next(iter(select_entries(known, WarmStarted)), None),
+        refused=len(select_entries(known, Refused)),
+        audits=tuple(select_entries(known, Audited)),
         running=running,
-        abandoned=bool(of_kind(known, Abandoned)),
+        abandoned=bool(select_entries(known, Abandoned)),
         model_sha256=_stored_hash(known, "model.safetensors"),
     )
 
@@ -200,7 +203,7 @@ def _stored_hash(entries: list[Entry], file: str) -> str:
     return next(
         (
             stored.sha256[file]
-            for stored in reversed(of_kind(entries, Stored))
+            for stored in reversed(select_entries(entries, Stored))
             if file in stored.sha256
         ),
         "",
@@ -214,10 +217,10 @@ def _arm_names(entries: list[Entry], plan: dict[str, Any]) -> list[str]:
 
 
 def _arm(entries: list[Entry], name: str, plan: dict[str, Any]) -> ArmFigures:
-    course = of_kind(entries, Round, name)
-    ends = of_kind(entries, Finished, name)
+    course = select_entries(entries, Round, name)
+    ends = select_entries(entries, Finished, name)
     end = ends[-1] if ends else None
-    spreads = of_kind(entries, Spread, name)
+    spreads = select_entries(entries, Spread, name)
     measured = [one.metrics for one in course if one.metrics]
     rounds = end.rounds if end else course[-1].round_no
     return ArmFigures(
@@ -234,7 +237,7 @@ def _arm(entries: list[Entry], name: str, plan: dict[str, Any]) -> ArmFigures:
         privacy=write_headline(entries, name, find_regime(plan)),
         course=course,
         spread=spreads[-1].accuracy if spreads else [],
-        by_class=next(reversed(of_kind(entries, ByClass, name)), None),
+        by_class=next(reversed(select_entries(entries, ByClass, name)), None),
     )
 
 

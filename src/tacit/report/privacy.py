@@ -25,7 +25,7 @@ from tacit.runs.record import (
     Released,
     Started,
     WarmStarted,
-    of_kind,
+    select_entries,
 )
 
 if TYPE_CHECKING:
@@ -86,9 +86,9 @@ def write_headline(entries: list[Entry], arm: str, regime: str = "") -> str:
 def summarise_privacy(entries: list[Entry]) -> PrivacyFigures:
     """Compute the guarantee of the run itself; baselines are there for comparison and have none."""
     released = _updates(entries, RUN)
-    before = [entry for entry in of_kind(entries, Released, RUN) if entry.round_no == 0]
+    before = [entry for entry in select_entries(entries, Released, RUN) if entry.round_no == 0]
     claims = tuple(dict.fromkeys(entry.promise for entry in released))
-    prepared = of_kind(entries, Prepared)
+    prepared = select_entries(entries, Prepared)
     try:
         account = ledger.fold_releases(released)
         stated = ledger.compute_totals(account, _delta(entries))
@@ -97,9 +97,9 @@ def summarise_privacy(entries: list[Entry]) -> PrivacyFigures:
         words = f"{words} {state_parts(account, _delta(entries), averaged)}".rstrip()
     except BudgetError as error:
         account, stated, words = ledger.Account(), (), f"No guarantee can be stated. {error}"
-    for rows in of_kind(entries, DisclosedRows)[:1]:
+    for rows in select_entries(entries, DisclosedRows)[:1]:
         words = f"{words} {ledger.describe_disclosure(rows)}"
-    for first in of_kind(entries, WarmStarted)[:1]:
+    for first in select_entries(entries, WarmStarted)[:1]:
         words = f"{words} {prose_rows.describe_warm_start(first)}"
     words = f"{words} {prose_rows.describe_selection(_plan(entries))}".rstrip()
     words = f"{words} {prose_rows.describe_private_parameters(_plan(entries).get('private') or {})}".rstrip()
@@ -148,7 +148,7 @@ def describe_shuffled(entries: list[Entry], clients: int) -> ShuffleEstimate:
 
 def _updates(entries: list[Entry], arm: str) -> list[Released]:
     """Releases in rounds; earlier releases are listed by name, since no total covers them."""
-    return [entry for entry in of_kind(entries, Released, arm) if entry.round_no > 0]
+    return [entry for entry in select_entries(entries, Released, arm) if entry.round_no > 0]
 
 
 def _each(claims: tuple[Claim, ...], read: Callable[[Claim], str]) -> list[str]:
@@ -156,7 +156,7 @@ def _each(claims: tuple[Claim, ...], read: Callable[[Claim], str]) -> list[str]:
 
 
 def _plan(entries: list[Entry]) -> dict[str, Any]:
-    started = of_kind(entries, Started)
+    started = select_entries(entries, Started)
     return started[0].plan if started else {}
 
 

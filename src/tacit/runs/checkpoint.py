@@ -125,7 +125,7 @@ def read(folder: Path) -> Checkpoint:
         ) from None
 
 
-def covered(folder: Path) -> int:
+def count_covered_bytes(folder: Path) -> int:
     """Return how many bytes of the record the folder's checkpoint covers, from its header alone; 0
     if it cannot be told.
     """

@@ -15,18 +15,18 @@ from tacit.runs import record
 from tacit.runs.record import RUN, Released, Round
 
 
-def incomplete(entries: list[record.Entry]) -> list[str]:
+def list_missing(entries: list[record.Entry]) -> list[str]:
     """Return a sentence for each thing that is missing from the entries that stand; none if all is
     there.
 
     Looked at is the run itself: baselines promise nothing.
     """
-    rounds = record.of_kind(entries, Round, RUN)
+    rounds = record.select_entries(entries, Round, RUN)
     numbers = [one.round_no for one in rounds]
     wrong = []
     if numbers != list(range(1, len(numbers) + 1)):
         wrong.append(f"its rounds are not numbered from 1 to {len(numbers):,}, each once")
-    for end in record.of_kind(entries, record.Finished, RUN):
+    for end in record.select_entries(entries, record.Finished, RUN):
         if end.rounds != len(numbers):
             wrong.append(
                 f"it ended after {end.rounds:,} rounds and has entries of {len(numbers):,}"
@@ -37,7 +37,9 @@ def incomplete(entries: list[record.Entry]) -> list[str]:
 def _without_release(entries: list[record.Entry], rounds: list[Round]) -> list[str]:
     """Return which rounds asked clients without the releases of the plan."""
     released = [
-        one for one in record.of_kind(entries, Released, RUN) if one.round_no and not one.superseded
+        one
+        for one in record.select_entries(entries, Released, RUN)
+        if one.round_no and not one.superseded
     ]
     found = Counter(one.round_no for one in released)
     needed = _releases_per_round(entries, max(found.values(), default=1))
@@ -53,7 +55,7 @@ def _without_release(entries: list[record.Entry], rounds: list[Round]) -> list[s
 
 
 def _plan(entries: list[record.Entry]) -> Plan | None:
-    started = record.of_kind(entries, record.Started)
+    started = record.select_entries(entries, record.Started)
     try:
         return plans.parse(started[0].plan) if started else None
     except TacitError:
@@ -64,7 +66,7 @@ def _releases_per_round(entries: list[record.Entry], most: int) -> int:
     """Return how many releases a round of the plan has; where the plan does not say, as many as the
     round with the most.
     """
-    plan, prepared = _plan(entries), record.of_kind(entries, record.Prepared)
+    plan, prepared = _plan(entries), record.select_entries(entries, record.Prepared)
     if plan is not None and plan.regime == "local_only":
         return 0  # nothing leaves a client
     if plan is None or plan.regime != "federated" or not prepared:
@@ -87,10 +89,10 @@ def _spent_otherwise(entries: list[record.Entry]) -> list[str]:
     plan = _plan(entries)
     if plan is None:
         return []
-    for one in record.of_kind(entries, record.Spent, RUN)[-1:]:
+    for one in record.select_entries(entries, record.Spent, RUN)[-1:]:
         counted = [
             each
-            for each in record.of_kind(entries, Released, RUN)
+            for each in record.select_entries(entries, Released, RUN)
             if 0 < each.round_no <= one.round_no
         ]
         totals = ledger.compute_totals(ledger.fold_releases(counted), plan.delta)

@@ -18,7 +18,7 @@ from tacit.runs.fingerprint import Fingerprints
 from tacit.runs.record import RUN
 
 
-def started(
+def build_started(
     plan: Plan, learner: training.Learner, fingerprints: Fingerprints, key: str
 ) -> record.Started:
     """Return the record's first entry; `key` is the public key that signs the record."""
@@ -32,7 +32,7 @@ def started(
     )
 
 
-def released_in_the_clear(sentence: str, clients: int) -> record.Released:
+def build_feature_release(sentence: str, clients: int) -> record.Released:
     """Return the ledger entry for something read from the training rows to make features."""
     claim = Claim(
         mechanism=sentence,
@@ -47,7 +47,7 @@ def released_in_the_clear(sentence: str, clients: int) -> record.Released:
     return ledger.build_release(claim, RUN, 0, "features", clients, 1)
 
 
-def model_facts(
+def collect_model_facts(
     plan: Plan, inputs: int, columns: Columns, fitted: features.Fitted, habits: dict[str, Any]
 ) -> dict[str, Any]:
     """What is needed to rebuild and use the stored model."""

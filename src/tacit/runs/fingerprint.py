@@ -24,7 +24,7 @@ class Fingerprints:
     identity: str = ""
 
 
-def fingerprint(plan: Plan, rows: str) -> Fingerprints:
+def compute_fingerprints(plan: Plan, rows: str) -> Fingerprints:
     """Fingerprints of a run from its plan and the hash of its prepared rows.
 
     The identity leaves out the names of the run and of its file: the same rows under another name
@@ -33,10 +33,10 @@ def fingerprint(plan: Plan, rows: str) -> Fingerprints:
     settings = {
         key: value for key, value in _settings(plan).items() if key not in ("name", "data.source")
     }
-    return Fingerprints(plan=plan_fingerprint(plan), data=rows, identity=_hash([settings, rows]))
+    return Fingerprints(plan=fingerprint_plan(plan), data=rows, identity=_hash([settings, rows]))
 
 
-def plan_fingerprint(plan: Plan) -> str:
+def fingerprint_plan(plan: Plan) -> str:
     """Return a hash of what decides what a plan's run computes: all but [engine], the baselines and
     `selected_by`.
     """

@@ -7,13 +7,13 @@ from pathlib import Path
 from tacit.errors import RunError, did_you_mean
 
 
-def all_runs(runs: Path) -> list[Path]:
+def list_run_folders(runs: Path) -> list[Path]:
     """Return the folders below `runs` that hold a run, oldest first."""
     found = [folder for folder in runs.iterdir() if _holds_run(folder)] if runs.is_dir() else []
-    return sorted(found, key=lambda folder: (changed(folder), folder.name))
+    return sorted(found, key=lambda folder: (find_last_change(folder), folder.name))
 
 
-def changed(folder: Path) -> float:
+def find_last_change(folder: Path) -> float:
     """Return when a run last wrote down something, in seconds since 1970."""
     from tacit.runs.run_folder import PLAN, RECORD
 
@@ -32,7 +32,7 @@ def _holds_run(folder: Path) -> bool:
     )
 
 
-def folder_of(run: str | Path, runs: Path) -> Path:
+def locate_run(run: str | Path, runs: Path) -> Path:
     """Return the folder of a run given by path or by name; raise RunError with the closest names
     there are.
     """
@@ -40,7 +40,7 @@ def folder_of(run: str | Path, runs: Path) -> Path:
         if _holds_run(folder):
             return folder
     run = str(run)
-    known = [folder.name for folder in all_runs(runs)]
+    known = [folder.name for folder in list_run_folders(runs)]
     if not known:
         raise RunError(
             f"run {run!r}: there is no run in {runs}; `tacit run PLAN` makes one, --runs DIR looks"
@@ -52,10 +52,10 @@ def folder_of(run: str | Path, runs: Path) -> Path:
     )
 
 
-def model_folder(run: str | Path, runs: Path) -> Path:
+def find_model_folder(run: str | Path, runs: Path) -> Path:
     """Return the folder of a run given by path or by name, or of a model that was exported with all
     it needs.
     """
     from tacit.runs.run_folder import MODEL_FACTS
 
-    return Path(run) if (Path(run) / MODEL_FACTS).is_file() else folder_of(run, runs)
+    return Path(run) if (Path(run) / MODEL_FACTS).is_file() else locate_run(run, runs)

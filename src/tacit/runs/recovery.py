@@ -16,13 +16,13 @@ from tacit.errors import RunError
 from tacit.plan import Plan
 from tacit.runs import checkpoint, record, run_folder
 from tacit.runs.checkpoint import Checkpoint
-from tacit.runs.fingerprint import plan_fingerprint
+from tacit.runs.fingerprint import fingerprint_plan
 from tacit.runs.record import RUN, Mark, Released, Resumed
-from tacit.runs.run_keys import delete_keys, record_key
+from tacit.runs.run_keys import delete_keys, read_record_key
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recovered:
+class RecoveredRun:
     """What is left of a run: its last checkpoint (None: no model was ever made), and where its
     record ends.
 
@@ -43,7 +43,7 @@ class Recovered:
         return self.last is not None and self.last.progress.arm == checkpoint.ALL_DONE
 
 
-def recover(folder: Path, plan: Plan, arms: Iterable[str]) -> Recovered:
+def recover(folder: Path, plan: Plan, arms: Iterable[str]) -> RecoveredRun:
     """Return what is left of a run in a folder; `arms` are those the plan has now.
 
     Raises RunError if a file is damaged or missing, or if the plan is not the one the run began
@@ -53,7 +53,7 @@ def recover(folder: Path, plan: Plan, arms: Iterable[str]) -> Recovered:
     if not (folder / checkpoint.NAME).exists():
         return _without_checkpoint(folder, path)
     last = checkpoint.read(folder)
-    if last.fingerprints.plan != plan_fingerprint(plan):
+    if last.fingerprints.plan != fingerprint_plan(plan):
         raise RunError(
             f"{folder / run_folder.PLAN}: was changed since the run began, and what it promised"
             " would no longer be true; put the old settings back, or start the new plan as a run"
@@ -61,7 +61,7 @@ def recover(folder: Path, plan: Plan, arms: Iterable[str]) -> Recovered:
         )
     record.verify(path, last.mark)
     if last.progress.arm == checkpoint.ALL_DONE:
-        return Recovered(last=last, end=last.mark)
+        return RecoveredRun(last=last, end=last.mark)
     if last.progress.arm not in arms:
         raise RunError(
             f"{folder / run_folder.PLAN}: needs the baseline {last.progress.arm!r}; the run was"
@@ -69,7 +69,7 @@ def recover(folder: Path, plan: Plan, arms: Iterable[str]) -> Recovered:
         )
     lines = list(record.read_lines(path))
     if _is_abandoned(lines):
-        return Recovered(last=last, is_abandoned=True)
+        return RecoveredRun(last=last, is_abandoned=True)
     progress = last.progress
     entry = Resumed(
         arm=progress.arm,
@@ -78,18 +78,20 @@ def recover(folder: Path, plan: Plan, arms: Iterable[str]) -> Recovered:
         checksum=last.mark.checksum,
     )
     end = record.repair_end(path)
-    return Recovered(last=last, end=end, entry=entry, superseded=record.superseded_by(lines, entry))
+    return RecoveredRun(
+        last=last, end=end, entry=entry, superseded=record.find_superseded(lines, entry)
+    )
 
 
-def _without_checkpoint(folder: Path, path: Path) -> Recovered:
+def _without_checkpoint(folder: Path, path: Path) -> RecoveredRun:
     """Return a run that was stopped before its first model; refuse one whose rounds were
     charged.
     """
     if not path.exists():
-        return Recovered()
+        return RecoveredRun()
     lines = list(record.read_lines(path))
     if _is_abandoned(lines):
-        return Recovered(is_abandoned=True)
+        return RecoveredRun(is_abandoned=True)
     if any(
         isinstance(entry, record.Round) or (isinstance(entry, Released) and entry.round_no)
         for _, entry in lines
@@ -100,16 +102,16 @@ def _without_checkpoint(folder: Path, path: Path) -> Recovered:
         )
     end = record.repair_end(path)
     if not end.length:
-        return Recovered()
+        return RecoveredRun()
     entry = Resumed(arm=RUN, round_no=0, length=0)
-    return Recovered(end=end, entry=entry, superseded=record.superseded_by(lines, entry))
+    return RecoveredRun(end=end, entry=entry, superseded=record.find_superseded(lines, entry))
 
 
 def _is_abandoned(lines: list[tuple[int, record.Entry]]) -> bool:
     return any(isinstance(entry, record.Abandoned) for _, entry in lines)
 
 
-def refusal_of_abandoned(folder: Path) -> RunError:
+def build_abandoned_error(folder: Path) -> RunError:
     """Return the error for a run that was given up."""
     return RunError(
         f"{folder}: was abandoned, and its keys are deleted; start the plan as a new run"
@@ -124,7 +126,7 @@ def abandon(folder: Path) -> list[str]:
     cannot be added to.
     """
     run_folder.refuse_links(folder)
-    run_folder.plan_of(folder)
+    run_folder.read_plan(folder)
     with run_folder.lock(folder):
         last = checkpoint.read(folder) if (folder / checkpoint.NAME).exists() else None
         if last and last.progress.arm == checkpoint.ALL_DONE:
@@ -145,7 +147,7 @@ def _note_abandoned(folder: Path, last: Checkpoint | None) -> None:
         return
     progress = last.progress if last else checkpoint.Progress(arm=RUN, round_no=0)
     writer = record.Writer(
-        path, record.repair_end(path) if path.exists() else None, record_key(folder)
+        path, record.repair_end(path) if path.exists() else None, read_record_key(folder)
     )
     try:
         writer.append(record.Abandoned(arm=progress.arm, round_no=progress.round_no))

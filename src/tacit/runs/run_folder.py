@@ -101,7 +101,7 @@ def remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def plan_of(folder: Path) -> Plan:
+def read_plan(folder: Path) -> Plan:
     """Return the resolved plan a run was started with."""
     if not (folder / PLAN).exists():
         raise RunError(f"{folder}: holds no run (no {PLAN}); `tacit runs` lists the runs there are")
@@ -133,14 +133,14 @@ def check_model(folder: Path, model: Vector) -> None:
         return
     found = list(entries(folder))
     ends, remedy = (
-        record.of_kind(found, record.Finished, record.RUN),
+        record.select_entries(found, record.Finished, record.RUN),
         "put the right file back, or run again",
     )
     if not ends or hashlib.sha256(model.tobytes()).hexdigest() != ends[-1].parameters_sha256:
         raise RunError(f"{folder / MODEL}: is not the model the record names; {remedy}")
     told = {
         name: digest
-        for stored in record.of_kind(found, record.Stored)
+        for stored in record.select_entries(found, record.Stored)
         for name, digest in stored.sha256.items()
     }
     facts = folder / MODEL_FACTS
@@ -155,7 +155,7 @@ def entries(folder: Path, wanted: record.Wanted | None = None) -> Iterator[recor
     A run that was killed before its first entry has none.
     """
     path = folder / RECORD
-    covered = checkpoint.covered(folder)
+    covered = checkpoint.count_covered_bytes(folder)
     return (
         record.read(path, at_least=covered, wanted=wanted) if path.exists() or covered else iter(())
     )

@@ -46,7 +46,7 @@ def read_key(folder: Path, name: str) -> bytes:
     return key
 
 
-def record_key(folder: Path) -> Ed25519PrivateKey:
+def read_record_key(folder: Path) -> Ed25519PrivateKey:
     """Return the key that signs a run's record."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -70,6 +70,6 @@ def delete_keys(folder: Path) -> list[str]:
     return [path.name for path in files]
 
 
-def keys_left(folder: Path) -> list[str]:
+def list_keys(folder: Path) -> list[str]:
     """Return the names of the keys that are still in a run's folder."""
     return [name for name in (RECORD_KEY, ROOT) if (folder / name).exists()]

@@ -20,7 +20,7 @@ from tacit import plan as plans
 from tacit.errors import TacitError
 from tacit.plan import Engine, Plan, pin_own_parts
 from tacit.runs import record, run_folder
-from tacit.runs.fingerprint import plan_fingerprint
+from tacit.runs.fingerprint import fingerprint_plan
 from tacit.simulation.workers import children
 
 _PROGRAM = "from tacit.runs.sweep_run import main; main()"
@@ -44,13 +44,13 @@ class Outcome:
 class Watch(Protocol):
     """Hears how far a sweep has come; plans are told by their number."""
 
-    def begun(self, number: int) -> None:
+    def report_start(self, number: int) -> None:
         """A run has begun, or was taken up."""
 
-    def round(self, number: int, round_no: int, rounds: int) -> None:
+    def report_round(self, number: int, round_no: int, rounds: int) -> None:
         """A round is done."""
 
-    def ended(self, number: int, outcome: Outcome) -> None:
+    def report_end(self, number: int, outcome: Outcome) -> None:
         """A run is there, or failed."""
 
 
@@ -67,10 +67,10 @@ def carry_out(wanted: Sequence[Plan], root: Path, at_once: int, watch: Watch) ->
     found: dict[int, Outcome] = {}
     waiting: list[tuple[int, Path | None]] = []
     for number, job in enumerate(jobs):
-        folder, finished = runs.get(plan_fingerprint(job), (None, False))
+        folder, finished = runs.get(fingerprint_plan(job), (None, False))
         if finished:
             found[number] = Outcome(folder=folder, was_there=True)
-            watch.ended(number, found[number])
+            watch.report_end(number, found[number])
         else:
             waiting.append((number, folder))
     with children.stoppable():
@@ -93,8 +93,10 @@ def _known(root: Path) -> dict[str, tuple[Path, bool]]:
         with contextlib.suppress(
             TacitError
         ):  # of another version, or damaged: it counts for nothing
-            key = plan_fingerprint(run_folder.plan_of(folder))
-            ends = record.of_kind(list(run_folder.entries(folder)), record.Finished, record.RUN)
+            key = fingerprint_plan(run_folder.read_plan(folder))
+            ends = record.select_entries(
+                list(run_folder.entries(folder)), record.Finished, record.RUN
+            )
             if key not in found or (ends and not found[key][1]):
                 found[key] = folder, bool(ends)
     return found
@@ -182,10 +184,10 @@ class _Pool:
                     continue
                 if "round" in told:
                     self.largest = max(self.largest, told["peak"])
-                    self.watch.round(process.number, told["round"], told["rounds"])
+                    self.watch.report_round(process.number, told["round"], told["rounds"])
                 else:
                     found[process.number] = outcome = _outcome(told)
-                    self.watch.ended(process.number, outcome)
+                    self.watch.report_end(process.number, outcome)
                     process.number = None
             return found
         finally:
@@ -219,7 +221,7 @@ class _Pool:
         process.ask(
             number, {"plan": plans.dump(self.jobs[number]), "root": str(self.root), "folder": place}
         )
-        self.watch.begun(number)
+        self.watch.report_start(number)
 
 
 def _outcome(told: dict[str, Any]) -> Outcome:

@@ -69,7 +69,7 @@ class Trial:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tuned:
+class TuneResult:
     """Every run in the order of the search, the plan's own to the end, the best, and that plan's
     tables as TOML.
 
@@ -89,7 +89,7 @@ class Tuned:
         return [trial for trial in self.trials if trial.accuracy is None]
 
 
-def tune(path: Path, overrides: Sequence[str], run: Runner) -> Tuned:
+def tune(path: Path, overrides: Sequence[str], run: Runner) -> TuneResult:
     """Return the better plan; the same search goes on where it was stopped, since runs that are
     there are not run again.
     """
@@ -126,7 +126,7 @@ def tune(path: Path, overrides: Sequence[str], run: Runner) -> Tuned:
     if best.accuracy is None:
         raise _nothing_ended(path, trials)
     chosen = {**_changed(tree, best.settings, own), "selected_by": _selected_by(plan, len(trials))}
-    return Tuned(
+    return TuneResult(
         trials=trials, planned=last[0], best=best, text=toml.write(chosen), clients=clients
     )
 
@@ -267,8 +267,8 @@ def _trial(settings: Settings, outcome: Outcome) -> Trial:
     folder = outcome.folder
     entries = list(run_folder.entries(folder)) if folder else []
     rounds, prepared = (
-        record.of_kind(entries, record.Round, record.RUN),
-        record.of_kind(entries, record.Prepared),
+        record.select_entries(entries, record.Round, record.RUN),
+        record.select_entries(entries, record.Prepared),
     )
     accuracy = rounds[-1].metrics.get("accuracy") if rounds else None
     error = (

@@ -16,15 +16,15 @@ from typing import Literal
 
 from tacit.errors import TacitError
 from tacit.runs import checkpoint, record, run_folder
-from tacit.runs.completeness import incomplete
-from tacit.runs.fingerprint import plan_fingerprint
-from tacit.runs.run_keys import keys_left
+from tacit.runs.completeness import list_missing
+from tacit.runs.fingerprint import fingerprint_plan
+from tacit.runs.run_keys import list_keys
 
 State = Literal["intact", "not intact", "not checked"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checked:
+class FileCheck:
     """One file of a run, its state, and why."""
 
     file: str
@@ -32,7 +32,7 @@ class Checked:
     why: str
 
 
-def verified(folder: Path, *, key: str = "", head: str = "") -> list[Checked]:
+def verify_files(folder: Path, *, key: str = "", head: str = "") -> list[FileCheck]:
     """Return every file of a run that something vouches for, and whether it is as it was written.
 
     `key` is the public key that must have signed the record, `head` a checksum of a line it must
@@ -42,10 +42,10 @@ def verified(folder: Path, *, key: str = "", head: str = "") -> list[Checked]:
         entries = list(run_folder.entries(folder))
     except TacitError as error:
         return [
-            Checked(file=run_folder.RECORD, state="not intact", why=str(error)),
+            FileCheck(file=run_folder.RECORD, state="not intact", why=str(error)),
             *_checkpoint(folder),
         ]
-    started = record.of_kind(entries, record.Started)
+    started = record.select_entries(entries, record.Started)
     return [
         _record(folder, entries, key, head),
         *_checkpoint(folder),
@@ -55,20 +55,20 @@ def verified(folder: Path, *, key: str = "", head: str = "") -> list[Checked]:
     ]
 
 
-def _record(folder: Path, entries: list[record.Entry], key: str, head: str) -> Checked:
-    started = record.of_kind(entries, record.Started)
+def _record(folder: Path, entries: list[record.Entry], key: str, head: str) -> FileCheck:
+    started = record.select_entries(entries, record.Started)
     if not started and not (key or head):
         missing = not (folder / run_folder.RECORD).exists()
         why = "there is none yet" if missing else "it has no first entry"
-        return Checked(file=run_folder.RECORD, state="not checked", why=why)
-    wrong = [*_unsigned(folder, started, key, head), *incomplete(entries)]
+        return FileCheck(file=run_folder.RECORD, state="not checked", why=why)
+    wrong = [*_unsigned(folder, started, key, head), *list_missing(entries)]
     if wrong:
-        return Checked(file=run_folder.RECORD, state="not intact", why="; ".join(wrong))
+        return FileCheck(file=run_folder.RECORD, state="not intact", why="; ".join(wrong))
     why = (
         f"{len(entries):,} entries, each vouching for the one before, signed with key"
         f" {started[0].key}"
     )
-    return Checked(
+    return FileCheck(
         file=run_folder.RECORD,
         state="intact",
         why=f"{why}{_added_later(folder)}; every round has its releases",
@@ -83,7 +83,7 @@ def _unsigned(folder: Path, started: list[record.Started], key: str, head: str) 
         return ["it is not signed: its first entry has no key"]
     if key and own != key:
         return [f"it is signed with key {own}, not with the key that was given"]
-    signed = record.signed_heads(path)
+    signed = record.read_signed_heads(path)
     wrong = [
         f"the signature at byte {one.length:,} is not by its key"
         for one in signed
@@ -93,7 +93,7 @@ def _unsigned(folder: Path, started: list[record.Started], key: str, head: str) 
         wrong.append(
             "it does not contain the head that was given, so it was cut short or rewritten since"
         )
-    covered = checkpoint.covered(folder)
+    covered = checkpoint.count_covered_bytes(folder)
     if any(
         begins < covered or isinstance(entry, record.Finished)
         for begins, entry in _after_last_signature(path)
@@ -115,7 +115,7 @@ def _added_later(folder: Path) -> str:
     return f" but for the last {later:,}" if later else ""
 
 
-def _keys(folder: Path) -> list[Checked]:
+def _keys(folder: Path) -> list[FileCheck]:
     """Name keys that a finished run no longer needs."""
     try:
         done = checkpoint.read(folder).progress.arm == checkpoint.ALL_DONE
@@ -127,15 +127,15 @@ def _keys(folder: Path) -> list[Checked]:
         "the run has finished, and the key is still there; `tacit resume` or `tacit deploy"
         " --resume` deletes it"
     )
-    return [Checked(file=name, state="not checked", why=why) for name in keys_left(folder)]
+    return [FileCheck(file=name, state="not checked", why=why) for name in list_keys(folder)]
 
 
-def damage(folder: Path) -> list[str]:
+def list_damage(folder: Path) -> list[str]:
     """Return one sentence for each file that is not as it was written; none if all are."""
-    return [f"{one.file}: {one.why}" for one in verified(folder) if one.state == "not intact"]
+    return [f"{one.file}: {one.why}" for one in verify_files(folder) if one.state == "not intact"]
 
 
-def _checkpoint(folder: Path) -> list[Checked]:
+def _checkpoint(folder: Path) -> list[FileCheck]:
     """Return the state of the checkpoint, and of the record if it is not the one the checkpoint was
     made with.
     """
@@ -144,8 +144,8 @@ def _checkpoint(folder: Path) -> list[Checked]:
     try:
         last = checkpoint.read(folder)
     except TacitError as error:
-        return [Checked(file=checkpoint.NAME, state="not intact", why=str(error))]
-    intact = Checked(
+        return [FileCheck(file=checkpoint.NAME, state="not intact", why=str(error))]
+    intact = FileCheck(
         file=checkpoint.NAME,
         state="intact",
         why="its checksum fits, and so does the record it covers",
@@ -154,7 +154,7 @@ def _checkpoint(folder: Path) -> list[Checked]:
         record.verify(folder / run_folder.RECORD, last.mark)
     except TacitError as error:
         return [
-            Checked(
+            FileCheck(
                 file=checkpoint.NAME,
                 state="not intact",
                 why=f"it does not belong to the record beside it ({error})",
@@ -163,36 +163,36 @@ def _checkpoint(folder: Path) -> list[Checked]:
     return [intact]
 
 
-def _plan(folder: Path, started: list[record.Started]) -> Checked:
+def _plan(folder: Path, started: list[record.Started]) -> FileCheck:
     told = started[0].plan_fingerprint if started else ""
     if not (folder / run_folder.PLAN).exists():
-        return Checked(file=run_folder.PLAN, state="not intact", why="it is missing")
+        return FileCheck(file=run_folder.PLAN, state="not intact", why="it is missing")
     if not told:
-        return Checked(
+        return FileCheck(
             file=run_folder.PLAN, state="not checked", why="the record holds no fingerprint of it"
         )
     try:
-        same = plan_fingerprint(run_folder.plan_of(folder)) == told
+        same = fingerprint_plan(run_folder.read_plan(folder)) == told
     except TacitError:
-        return Checked(file=run_folder.PLAN, state="not intact", why="it is no plan any more")
+        return FileCheck(file=run_folder.PLAN, state="not intact", why="it is no plan any more")
     if not same:
-        return Checked(
+        return FileCheck(
             file=run_folder.PLAN,
             state="not intact",
             why="its settings are not those the record began with",
         )
-    return Checked(
+    return FileCheck(
         file=run_folder.PLAN, state="intact", why="its settings are those the record began with"
     )
 
 
-def _stored(folder: Path, entries: list[record.Entry]) -> list[Checked]:
-    told = record.of_kind(entries, record.Stored)
+def _stored(folder: Path, entries: list[record.Entry]) -> list[FileCheck]:
+    told = record.select_entries(entries, record.Stored)
     if not told:
         there = (folder / run_folder.MODEL).exists()
         return (
             [
-                Checked(
+                FileCheck(
                     file=run_folder.MODEL, state="not checked", why="the record holds no hash of it"
                 )
             ]
@@ -202,14 +202,14 @@ def _stored(folder: Path, entries: list[record.Entry]) -> list[Checked]:
     return [_hashed(folder, name, digest) for name, digest in told[-1].sha256.items()]
 
 
-def _hashed(folder: Path, name: str, digest: str) -> Checked:
+def _hashed(folder: Path, name: str, digest: str) -> FileCheck:
     path = folder / Path(name).name
     if not path.exists():
-        return Checked(file=name, state="not intact", why="it is missing")
+        return FileCheck(file=name, state="not intact", why="it is missing")
     if hashlib.sha256(path.read_bytes()).hexdigest() != digest:
-        return Checked(
+        return FileCheck(
             file=name,
             state="not intact",
             why="it is not the file the record names: edited, cut short or swapped",
         )
-    return Checked(file=name, state="intact", why=f"SHA-256 {digest[:16]}…, as the record says")
+    return FileCheck(file=name, state="intact", why=f"SHA-256 {digest[:16]}…, as the record says")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tacit.plan import Plan
 from tacit.rows import Clients, Dense, Inputs, Mixed, Rows
-from tacit.runs.fingerprint import Fingerprints, fingerprint
+from tacit.runs.fingerprint import Fingerprints, compute_fingerprints
 from tacit.simulation.prepared_rows import SimulatedData
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def fingerprints_of(plan: Plan, data: SimulatedData) -> Fingerprints:
     """Fingerprints of a simulated run."""
-    return fingerprint(plan, data_fingerprint(data))
+    return compute_fingerprints(plan, data_fingerprint(data))
 
 
 def data_fingerprint(data: SimulatedData) -> str:

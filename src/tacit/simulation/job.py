@@ -22,7 +22,7 @@ from tacit.runs.allowed_code import require_permission
 from tacit.runs.checkpoint import Checkpoint
 from tacit.runs.fingerprint import Fingerprints
 from tacit.runs.record import RUN
-from tacit.runs.recovery import recover, refusal_of_abandoned
+from tacit.runs.recovery import build_abandoned_error, recover
 from tacit.runs.run_keys import delete_keys
 from tacit.simulation.arm import Setting, SimulatedArm
 from tacit.simulation.baselines.arms import arms_of
@@ -74,7 +74,7 @@ def resume(
     `allow_code`.
     """
     run_folder.refuse_links(place)
-    plan = run_folder.plan_of(place)
+    plan = run_folder.read_plan(place)
     if plan.data.source == GIVEN and input_rows is None:
         raise RunError(
             f"{place}: its rows were handed over in Python; resume it there with"
@@ -112,7 +112,7 @@ class Job:
         found = recover(self.place, self.plan, self.arms)
         last = found.last
         if found.is_abandoned:
-            raise refusal_of_abandoned(self.place)
+            raise build_abandoned_error(self.place)
         if found.is_finished:
             delete_keys(self.place)  # a kill may have come between
             return self.place

@@ -70,4 +70,4 @@ def _turned_chance(helped: int, votes: int, epsilon: float) -> float:
 def _voted(tree: Tree) -> record.Voted:
     with tempfile.TemporaryDirectory() as root:
         entries = list(record.read(simulation.start(plans.parse(tree), Path(root), None) / RECORD))
-    return record.of_kind(entries, record.Voted, record.RUN)[0]
+    return record.select_entries(entries, record.Voted, record.RUN)[0]

@@ -35,8 +35,8 @@ def _honest_rejected(plan: Tree, share: float) -> float:
     with tempfile.TemporaryDirectory() as root:
         folder = simulation.start(plans.parse({**plan, "corrupt": corrupt}), Path(root), None)
         entries = list(record.read(folder / RECORD))
-    bad = set(record.of_kind(entries, record.Corrupted)[0].clients)
-    voted = record.of_kind(entries, record.Voted, record.RUN)[-1]
+    bad = set(record.select_entries(entries, record.Corrupted)[0].clients)
+    voted = record.select_entries(entries, record.Voted, record.RUN)[-1]
     honest = [client for client in voted.clients if client not in bad]
     return sum(client in set(voted.rejected) for client in honest) / max(1, len(honest))
 

@@ -107,7 +107,7 @@ def load_finished_run(folder: Path, *, allow_code: bool = False) -> FinishedRun:
     """Return a finished run, ready to be attacked; raise RunError if it is of another codec or
     cannot be taken up here.
     """
-    job = run_folder.plan_of(folder)
+    job = run_folder.read_plan(folder)
     if not isinstance(job.codec, HashComb):
         raise RunError(
             f"audit tokens {folder.name}: needs codec.name = 'hashcomb', got {job.codec.name!r};"

@@ -143,12 +143,12 @@ def _start(
 
 def _find_permitted(run: str, runs: Path, *, allow_code: bool) -> Path:
     """The folder of a run; PlanError if its plan names code that was not allowed."""
-    from tacit.cli.folders import folder_of
+    from tacit.cli.folders import locate_run
     from tacit.runs.allowed_code import require_permission
-    from tacit.runs.run_folder import PLAN, plan_of
+    from tacit.runs.run_folder import PLAN, read_plan
 
-    place = folder_of(run, runs)
-    require_permission(place / PLAN, plan_of(place), allow_code=allow_code)
+    place = locate_run(run, runs)
+    require_permission(place / PLAN, read_plan(place), allow_code=allow_code)
     return place
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli import tables
-from tacit.cli.folders import folder_of
+from tacit.cli.folders import locate_run
 from tacit.cli.options import RUNS, AllowCode, AsJson, RunName, Runs
 
 To = Annotated[
@@ -64,7 +64,7 @@ def export(
     """
     from tacit.api import Run
 
-    done = Run(folder_of(run, runs), allow_code=allow_code).export(to, out, rows=rows)
+    done = Run(locate_run(run, runs), allow_code=allow_code).export(to, out, rows=rows)
     if as_json:
         tables.print_json(
             {

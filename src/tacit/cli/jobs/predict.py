@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli import tables
-from tacit.cli.folders import model_folder
+from tacit.cli.folders import find_model_folder
 from tacit.cli.options import RUNS, AllowCode, AsJson, RunName, Runs
 from tacit.errors import DataError, PlanError
 
@@ -71,7 +71,7 @@ def predict(
     from tacit.models.predict import load
 
     _check_out(out, rows)
-    model = load(model_folder(run, runs), allow_code=allow_code)
+    model = load(find_model_folder(run, runs), allow_code=allow_code)
     with _open_rows(rows) as file:
         found = model.predict_rows(file)
     table, notes = _add_predictions(found, proba, nested=out is not None and out.suffix != ".csv")

@@ -92,15 +92,15 @@ def resume(
     """
     from tacit import simulation
     from tacit.cli.federation.policy import check_policy
-    from tacit.cli.folders import folder_of
-    from tacit.runs.run_folder import plan_of
+    from tacit.cli.folders import locate_run
+    from tacit.runs.run_folder import read_plan
 
-    folder = folder_of(run, runs)
+    folder = locate_run(run, runs)
     if abandon:
         _abandon(folder, as_json=as_json)
         return
     if policy:
-        check_policy(plan_of(folder), policy)
+        check_policy(read_plan(folder), policy)
     carry_out(
         lambda observer: simulation.resume(folder, observer, allow_code=allow_code),
         as_json=as_json,

@@ -160,7 +160,7 @@ def _mark_selection(points: list[Point]) -> list[Point]:
 
 def _run_all(points: list[Point], runs: Path, jobs: int, quiet: bool) -> dict[str, Outcome]:
     """Run each plan and each of its baselines; outcomes by fingerprint. Equal plans run once."""
-    from tacit.runs.fingerprint import plan_fingerprint
+    from tacit.runs.fingerprint import fingerprint_plan
     from tacit.runs.sweep import carry_out
     from tacit.simulation.baselines.arms import arms_of
 
@@ -169,7 +169,7 @@ def _run_all(points: list[Point], runs: Path, jobs: int, quiet: bool) -> dict[st
         for plan in point.plans:
             for arm, own in arms_of(plan).items():
                 title = point.title if arm == "run" else phrasing.name_arm(arm)
-                wanted.setdefault(plan_fingerprint(own), (f"{title}, seed {plan.seed}", own))
+                wanted.setdefault(fingerprint_plan(own), (f"{title}, seed {plan.seed}", own))
     watch = SweepProgress(
         [title for title, _ in wanted.values()],
         [own.server.rounds for _, own in wanted.values()],
@@ -189,7 +189,7 @@ def _run_all(points: list[Point], runs: Path, jobs: int, quiet: bool) -> dict[st
 def _collect_figures(points: list[Point], outcomes: dict[str, Outcome], seeds: int) -> Sweep:
     from tacit.cli.folders import figures
     from tacit.report.sweeps.figures import Combination, Sweep
-    from tacit.runs.fingerprint import plan_fingerprint
+    from tacit.runs.fingerprint import fingerprint_plan
     from tacit.simulation.baselines.arms import arms_of
 
     tried, read = [], dict[Path, "Summary"]()
@@ -198,14 +198,14 @@ def _collect_figures(points: list[Point], outcomes: dict[str, Outcome], seeds: i
         folders = [
             folder
             for plan in plans
-            if (folder := outcomes[plan_fingerprint(plan)].folder) is not None
+            if (folder := outcomes[fingerprint_plan(plan)].folder) is not None
         ]
         for folder in folders:
             read.setdefault(folder, figures(folder))
         return [read[folder] for folder in folders]
 
     def errors(plans: list[Plan]) -> list[str]:
-        return [error for plan in plans if (error := outcomes[plan_fingerprint(plan)].error)]
+        return [error for plan in plans if (error := outcomes[fingerprint_plan(plan)].error)]
 
     for point in points:
         arms = [arms_of(plan) for plan in point.plans]
@@ -296,19 +296,19 @@ class SweepProgress:
         if self.live:
             self.live.stop()
 
-    def begun(self, number: int) -> None:
+    def report_start(self, number: int) -> None:
         """Show the bar of a run."""
         if self.live:
             self.tasks[number] = self.live.add_task(
                 f"  {printable(self.titles[number])}", total=self.rounds[number]
             )
 
-    def round(self, number: int, round_no: int, rounds: int) -> None:
+    def report_round(self, number: int, round_no: int, rounds: int) -> None:
         """Advance the bar of a run."""
         if self.live:
             self.live.update(self.tasks[number], completed=round_no, total=rounds)
 
-    def ended(self, number: int, outcome: Outcome) -> None:
+    def report_end(self, number: int, outcome: Outcome) -> None:
         """Advance the bar of all runs, or write a line."""
         self.done += not outcome.error
         if self.live:

@@ -15,7 +15,7 @@ from tacit.cli.options import RUNS, AsJson, Jobs, Overrides, PlanFile, Quiet, Ru
 if TYPE_CHECKING:
     from tacit.plan import Plan
     from tacit.runs.sweep import Outcome
-    from tacit.runs.tune import Trial, Tuned
+    from tacit.runs.tune import Trial, TuneResult
 
 To = Annotated[
     Path | None,
@@ -84,7 +84,7 @@ def tune(
         raise Missed("\n".join([head, *(f"  {_title(one)}: {one.error}" for one in found.failed)]))
 
 
-def _page(found: Tuned, name: str, page: Path) -> None:
+def _page(found: TuneResult, name: str, page: Path) -> None:
     from tacit.report.sweeps.tune_page import SearchRun, TuneSearch, write
 
     def shown(trial: Trial) -> SearchRun:
@@ -104,7 +104,7 @@ def _as_json(trial: Trial) -> dict[str, object]:
     return {"settings": trial.settings, "validation_accuracy": trial.accuracy}
 
 
-def _print(found: Tuned, target: Path, page: Path) -> None:
+def _print(found: TuneResult, target: Path, page: Path) -> None:
     keys = list(found.planned.settings)
     rows = [(*(one.settings[key] for key in keys), _percent(one)) for one in found.trials]
     tables.table((*keys, "accuracy"), rows)

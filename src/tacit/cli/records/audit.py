@@ -207,10 +207,10 @@ def tokens(
 
 def _finished(run: str, runs: Path) -> Path:
     """The folder of a finished run; RunError, before the audit starts, if it is not finished."""
-    from tacit.cli.folders import figures, folder_of
+    from tacit.cli.folders import figures, locate_run
     from tacit.errors import RunError
 
-    folder = folder_of(run, runs)
+    folder = locate_run(run, runs)
     found = figures(folder)
     if not found.finished:
         raise RunError(

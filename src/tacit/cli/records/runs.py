@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli import tables
-from tacit.cli.folders import all_runs, changed, figures, folder_of, listed_figures
+from tacit.cli.folders import (
+    figures,
+    find_last_change,
+    list_run_folders,
+    listed_figures,
+    locate_run,
+)
 from tacit.cli.options import RUNS, AsJson, RunName, RunNames, Runs, Shuffle
 from tacit.errors import RunError
 
@@ -31,7 +37,7 @@ def runs(runs: Runs = RUNS, as_json: AsJson = False) -> None:
       tacit runs
       tacit runs --runs elsewhere/runs --json
     """
-    folders = all_runs(runs)
+    folders = list_run_folders(runs)
     if as_json:
         tables.print_json({"runs": [_run_to_json(folder) for folder in folders]})
     elif not folders:
@@ -55,11 +61,11 @@ def show(run: RunName, runs: Runs = RUNS, as_json: AsJson = False) -> None:
       tacit show newsgroups-3 --json
     """
     from tacit.report.as_json import run_to_json
-    from tacit.runs.verify import damage
+    from tacit.runs.verify import list_damage
 
-    folder = folder_of(run, runs)
+    folder = locate_run(run, runs)
     found = figures(folder)
-    broken = damage(folder)
+    broken = list_damage(folder)
     if as_json:
         tables.print_json({**run_to_json(found, folder), "damage": broken})
         return
@@ -83,7 +89,7 @@ def compare(names: RunNames, runs: Runs = RUNS, page: Page = None, as_json: AsJs
     from tacit.report.as_json import run_to_json
     from tacit.report.compare import format_setting
 
-    folders = [folder_of(name, runs) for name in names]
+    folders = [locate_run(name, runs) for name in names]
     found = [figures(folder) for folder in folders]
     unlike = find_differences({run.name: run.plan for run in found})
     if page:
@@ -133,7 +139,7 @@ def privacy(
     from tacit.report.as_json import privacy_to_json
     from tacit.report.audits import build_grids, select_latest
 
-    folder = folder_of(run, runs)
+    folder = locate_run(run, runs)
     found, what_if = figures(folder), _estimate_shuffled(folder, shuffle)
     if as_json:
         tables.print_json(
@@ -174,7 +180,7 @@ def _estimate_shuffled(folder: Path, clients: int | None) -> ShuffleEstimate | N
 
 
 def _when(folder: Path) -> datetime:
-    return datetime.fromtimestamp(changed(folder)).astimezone()
+    return datetime.fromtimestamp(find_last_change(folder)).astimezone()
 
 
 def _run_to_cells(folder: Path) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli import tables
-from tacit.cli.folders import folder_of
+from tacit.cli.folders import locate_run
 from tacit.cli.options import RUNS, AsJson, RunName, Runs
 from tacit.errors import RunError
 
@@ -45,10 +45,10 @@ def verify(
       tacit verify newsgroups-3 --json
       tacit verify newsgroups-3 --key 5b0c… --head 91aa…
     """
-    from tacit.runs.verify import verified
+    from tacit.runs.verify import verify_files
 
-    folder = folder_of(run, runs)
-    found = verified(folder, key=key.lower(), head=head.lower())
+    folder = locate_run(run, runs)
+    found = verify_files(folder, key=key.lower(), head=head.lower())
     broken = [one for one in found if one.state == "not intact"]
     if as_json:
         tables.print_json(

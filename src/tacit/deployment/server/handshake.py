@@ -59,7 +59,7 @@ class Handshake:
     text: str
     deployment: Deployment
     draws: Draws
-    record_key: bytes = b""
+    read_record_key: bytes = b""
 
     def agree_on_terms(self, name: str) -> tuple[bytes, dict[str, str]]:
         """Offer the run; return the agreed terms with all confirmations, as the bytes of a
@@ -126,7 +126,7 @@ class Handshake:
             members=members,
             helpers=[opened[site].helper_key for site in helps],
             helps=helps,
-            record_key=self.record_key,
+            read_record_key=self.read_record_key,
         )
 
     def _largest_weight(self, opened: dict[str, OfferResponse]) -> int:

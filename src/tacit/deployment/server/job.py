@@ -39,10 +39,10 @@ from tacit.protocol.round import gather
 from tacit.randomness import Draws
 from tacit.runs import checkpoint, record, run_folder
 from tacit.runs.checkpoint import Checkpoint
-from tacit.runs.fingerprint import Fingerprints, plan_fingerprint
+from tacit.runs.fingerprint import Fingerprints, fingerprint_plan
 from tacit.runs.record import RUN
-from tacit.runs.recovery import recover, refusal_of_abandoned
-from tacit.runs.run_keys import ROOT, delete_keys, make_key, read_key, record_key
+from tacit.runs.recovery import build_abandoned_error, recover
+from tacit.runs.run_keys import ROOT, delete_keys, make_key, read_key, read_record_key
 
 DEPLOYMENT, TERMS = "deployment.json", "terms.bin"
 _SECONDS_TO_END = 30.0
@@ -95,7 +95,7 @@ def has_begun(place: Path) -> bool:
     """
     try:
         return (place / checkpoint.NAME).exists() or bool(
-            record.of_kind(list(run_folder.entries(place)), record.Released)
+            record.select_entries(list(run_folder.entries(place)), record.Released)
         )
     except RunError:
         return True  # a damaged record is an account too
@@ -126,7 +126,7 @@ def resume(place: Path, sites: Sites, observer: Observer | None = None) -> Path:
     with run_folder.lock(place):
         run_folder.remove_unfinished(place)
         observer.opened(place)
-        return DeployedJob(place, run_folder.plan_of(place), sites, deployment, observer).run()
+        return DeployedJob(place, run_folder.read_plan(place), sites, deployment, observer).run()
 
 
 class DeployedJob:
@@ -162,9 +162,9 @@ class DeployedJob:
             if (self.place / TERMS).exists():
                 self._end(bodies.unpack((self.place / TERMS).read_bytes(), BeginRequest).read())
             if found.is_abandoned:
-                raise refusal_of_abandoned(self.place)
+                raise build_abandoned_error(self.place)
             return self.place
-        key = record_key(self.place)
+        key = read_record_key(self.place)
         told = dict[str, str]()
         handshake = Handshake(
             self.messenger,
@@ -180,7 +180,7 @@ class DeployedJob:
         begin = bodies.unpack((self.place / TERMS).read_bytes(), BeginRequest)
         digest = run_digest(self.deployment.run, handshake.offer, begin.terms)
         prints = Fingerprints(
-            plan=plan_fingerprint(self.plan),
+            plan=fingerprint_plan(self.plan),
             data=hashlib.sha256(begin.terms).hexdigest(),
             identity=begin.read().identity or digest,
         )
@@ -218,7 +218,7 @@ class DeployedJob:
         self.messenger.settings = replace(
             self.messenger.settings, deadline=min(_SECONDS_TO_END, self.messenger.settings.deadline)
         )
-        signed = record.signed_heads(self.place / run_folder.RECORD)[-1:]
+        signed = record.read_signed_heads(self.place / run_folder.RECORD)[-1:]
         body = b"".join(bodies.pack(RecordHead.of(one)) for one in signed)
         self.messenger.request("end", 0, "end", {member.site: body for member in terms.members})
 

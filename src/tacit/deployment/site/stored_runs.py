@@ -197,7 +197,11 @@ def check_record_head(owner: Owner, run: str, body: bytes) -> tuple[dict[str, ob
     the run's terms.
     """
     terms = find_run_folder(owner, run) / TERMS
-    key = BeginRequest(terms=terms.read_bytes()).read().record_key.hex() if terms.exists() else ""
+    key = (
+        BeginRequest(terms=terms.read_bytes()).read().read_record_key.hex()
+        if terms.exists()
+        else ""
+    )
     if not body or not key:
         return None, "the server sent no head of its record"
     try:

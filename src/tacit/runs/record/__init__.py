@@ -29,19 +29,19 @@ from tacit.runs.record.entries import (
     Stored,
     Voted,
     WarmStarted,
-    of_kind,
+    select_entries,
 )
-from tacit.runs.record.fold import fold, superseded_by
+from tacit.runs.record.fold import find_superseded, fold
 from tacit.runs.record.lines import (
     Mark,
     Wanted,
     Writer,
     add,
-    head_at,
     read,
+    read_head_at,
     read_lines,
+    read_signed_heads,
     repair_end,
-    signed_heads,
     verify,
 )
 from tacit.runs.record.signature import SignedHead
@@ -75,13 +75,13 @@ __all__ = [
     "WarmStarted",
     "Writer",
     "add",
+    "find_superseded",
     "fold",
-    "head_at",
-    "of_kind",
     "read",
+    "read_head_at",
     "read_lines",
+    "read_signed_heads",
     "repair_end",
-    "signed_heads",
-    "superseded_by",
+    "select_entries",
     "verify",
 ]

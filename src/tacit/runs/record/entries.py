@@ -167,7 +167,7 @@ class Released:
         return Claim.from_json(self.claim)
 
     @classmethod
-    def upgraded(cls, values: dict[str, Any]) -> dict[str, Any]:
+    def upgrade(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Return the fields of an entry, from those of an early version that spelt out one loss and
         its count.
 
@@ -207,7 +207,7 @@ class Spent:
     statement: str = ""
 
     @classmethod
-    def upgraded(cls, values: dict[str, Any]) -> dict[str, Any]:
+    def upgrade(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Return the fields of an entry, from those of an early version that kept totals by the
         words they were shown in.
         """
@@ -383,7 +383,7 @@ RUN = "run"
 Kind = TypeVar("Kind")
 
 
-def of_kind(entries: list[Entry], kind: type[Kind], arm: str | None = None) -> list[Kind]:
+def select_entries(entries: list[Entry], kind: type[Kind], arm: str | None = None) -> list[Kind]:
     """Return the entries of one kind, of one arm if named."""
     return [
         entry

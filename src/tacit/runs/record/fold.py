@@ -38,7 +38,7 @@ def fold(lines: Iterable[tuple[int, Entry]]) -> Iterator[Entry]:
             yield replace(entry, superseded=True)
 
 
-def superseded_by(lines: Iterable[tuple[int, Entry]], resume: Resumed) -> list[Released]:
+def find_superseded(lines: Iterable[tuple[int, Entry]], resume: Resumed) -> list[Released]:
     """Return the releases, as they were written, that count in addition as long as a run resumed
     now does not repeat them.
     """

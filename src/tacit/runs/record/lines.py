@@ -165,7 +165,7 @@ def read_lines(
             yield begins, entry
 
 
-def signed_heads(path: Path) -> list[SignedHead]:
+def read_signed_heads(path: Path) -> list[SignedHead]:
     """Return every signature of a record, oldest first; whether they are right is for the reader to
     ask.
     """
@@ -176,7 +176,7 @@ def signed_heads(path: Path) -> list[SignedHead]:
     ]
 
 
-def head_at(path: Path, length: int) -> str | None:
+def read_head_at(path: Path, length: int) -> str | None:
     """Return the checksum of the line that ends after `length` bytes; None if no line does."""
     content = _content(path)[:length]
     return (
@@ -247,8 +247,8 @@ def _entry(path: Path, number: int, line: bytes) -> Entry | None:
         kind = KINDS.get(_OLD_KINDS.get(name, name))
         if kind is None:
             return None
-        upgraded = getattr(kind, "upgraded", None)
-        values = upgraded(values) if upgraded else values
+        upgrade = getattr(kind, "upgrade", None)
+        values = upgrade(values) if upgrade else values
         known = {one.name for one in dataclasses.fields(kind)}
         entry: Entry = kind(**{name: value for name, value in values.items() if name in known})
         return entry
