@@ -180,4 +180,4 @@ def test_runs_cannot_be_kept_where_a_file_is(capsys: Capture, here: Path) -> Non
     (here / "taken").write_text("")
     said = tacit(capsys, "run", "plan.toml", "--quiet", "--runs", "taken")
     assert said.code == 7
-    assert said.err.startswith("taken: no folder for the run can be made there")
+    assert said.err.startswith("taken: cannot create a folder for the run there")

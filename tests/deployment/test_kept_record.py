@@ -175,7 +175,7 @@ def test_a_missing_checkpoint_does_not_delete_the_record(ready, tmp_path) -> Non
     (place / checkpoint.NAME).unlink()
     content = (place / RECORD).read_bytes()
     with pytest.raises(
-        RunError, match=r"checkpoint\.safetensors: is missing, though rounds were recorded"
+        RunError, match=r"checkpoint\.safetensors: is missing, although rounds were recorded"
     ):
         resume(place, there)
     assert (place / RECORD).read_bytes() == content
@@ -240,7 +240,9 @@ def test_a_run_that_does_not_begin_leaves_no_key(ready, tmp_path) -> None:
 def test_a_run_whose_root_is_missing_does_not_go_on_with_another(ready, tmp_path) -> None:
     place, there = killed_in_round(ready, tmp_path, 2, simulated_noise=False, identity=None)
     (place / "root.key").unlink()
-    with pytest.raises(RunError, match=r"root\.key: is missing; without it the run cannot go on"):
+    with pytest.raises(
+        RunError, match=r"root\.key: is missing; without it the run cannot be resumed"
+    ):
         resume(place, there)
 
 

@@ -162,7 +162,9 @@ def test_swapped_and_damaged_files_are_told(copied: Path) -> None:
     facts = json.loads((copied / "model.json").read_text())
     stored = (copied / "model.safetensors").read_bytes()
     (copied / "model.safetensors").write_bytes(stored[:-4] + b"\0\0\0\0")
-    with pytest.raises(RunError, match="not the model the record names"):
+    with pytest.raises(
+        RunError, match=r"model\.safetensors: does not match its hash in the record"
+    ):
         tacit.load(copied)
     (copied / "model.safetensors").write_bytes(stored[:99])
     with pytest.raises(RunError, match="cannot be read"):
@@ -176,7 +178,7 @@ def test_swapped_and_damaged_files_are_told(copied: Path) -> None:
     ):
         tacit.load(copied)
     (copied / "model.json").write_text(json.dumps({**facts, "habits": {}}))
-    with pytest.raises(RunError, match=r"model\.json: is not the file the record names"):
+    with pytest.raises(RunError, match=r"model\.json: does not match its hash in the record"):
         tacit.load(copied)
     for broken in (
         "{",

@@ -180,7 +180,7 @@ def test_workers_and_later_baselines_may_change(reviews, tmp_path) -> None:
 def test_a_baseline_that_was_begun_must_stay(reviews, tmp_path) -> None:
     folder = stopped(few_rounds(reviews, baselines=["fedavg"]), tmp_path / "runs", entry="Finished")
     (folder / run_folder.PLAN).write_text(plan.to_toml(few_rounds(reviews)))
-    with pytest.raises(RunError, match="needs the baseline 'fedavg'"):
+    with pytest.raises(RunError, match="must contain the baseline 'fedavg'"):
         simulation.resume(folder)
 
 
@@ -302,7 +302,7 @@ def test_a_full_disk_ends_the_search_for_a_folder(reviews, tmp_path, monkeypatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "rename", full)
-    with pytest.raises(DiskError, match="no folder for the run can be made there"):
+    with pytest.raises(DiskError, match="cannot create a folder for the run there"):
         run_folder.create(few_rounds(reviews), tmp_path / "runs")
     assert list((tmp_path / "runs").iterdir()) == []
 
@@ -327,7 +327,9 @@ def test_a_checkpoint_of_another_size_is_refused_before_anything_runs(
         "state": lambda: replace(last, state={"mean": last.state["mean"][:5]}),
     }[part]()
     checkpoint.write(folder, other)
-    with pytest.raises(RunError, match=f"checkpoint.safetensors: {part}.* needs"):
+    with pytest.raises(
+        RunError, match=f"checkpoint.safetensors: {part}.* must have .* values for the plan"
+    ):
         simulation.resume(folder)
 
 
@@ -395,6 +397,8 @@ def test_a_run_without_the_key_of_its_record_does_not_go_on(reviews, tmp_path) -
     folder = stopped(few_rounds(reviews), tmp_path / "runs")
     (folder / "record.key").unlink()
     before = (folder / RECORD).read_bytes()
-    with pytest.raises(RunError, match=r"record\.key: is missing; without it the run cannot go on"):
+    with pytest.raises(
+        RunError, match=r"record\.key: is missing; without it the run cannot be resumed"
+    ):
         simulation.resume(folder)
     assert (folder / RECORD).read_bytes() == before

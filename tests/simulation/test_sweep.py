@@ -72,7 +72,7 @@ def test_a_damaged_or_foreign_folder_counts_for_nothing(tmp_path: Path) -> None:
         (tmp_path / name / "plan.toml").write_text(text)
     (tmp_path / "b-1" / RECORD).write_bytes(b"garbage\n")
     (tmp_path / "notes.txt").write_text("mine")
-    assert sweep._known(tmp_path) == {}
+    assert sweep._find_runs(tmp_path) == {}
 
 
 def test_no_run_begins_beside_others_before_there_is_room(

@@ -58,7 +58,7 @@ def pretend(
             rows=rows,
         )
 
-    monkeypatch.setattr(tuning, "_trial", trial)
+    monkeypatch.setattr(tuning, "_read_trial", trial)
 
 
 def search(tmp_path: Path, asked: list[Plan], text: str = PLAN) -> tuning.TuneResult:
@@ -134,5 +134,5 @@ def test_a_search_of_failures_says_so(
     tmp_path: Path, asked: list[Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pretend(monkeypatch, lambda folder: None)
-    with pytest.raises(PlanError, match="needs a run that ends"):
+    with pytest.raises(PlanError, match="all runs of the search failed"):
         search(tmp_path, asked)

@@ -134,8 +134,8 @@ def cheaper(entries: list[record.Entry]) -> list[record.Entry]:
 REWRITES = [
     (one_release, "round 2 asked clients, and the entries of what was released are missing"),
     (consistent, "round 2 asked clients, and the entries of what was released are missing"),
-    (fewer_rounds, "it ended after 2 rounds and has entries of 1"),
-    (cheaper, "what was spent after round 2 is not the sum of its releases"),
+    (fewer_rounds, "it ended after 2 rounds but has entries for 1"),
+    (cheaper, "the totals after round 2 are not the sum of its releases"),
 ]
 
 

@@ -14,12 +14,11 @@ from tacit.plan import Plan, find_own_parts
 def require_permission(
     source: Path, plan: Plan, *, allow_code: bool, module: object | None = None
 ) -> None:
-    """Raise RunError if using a plan would run code that a file names and nobody allowed; nothing
-    has run then.
+    """Raise RunError, before anything runs, if a plan names code that the user has not allowed.
 
-    A plan that the user hands over is hers, and naming a part of her own in it is permission. A
-    plan or a model that lies in a folder of runs is not. `module` is the network itself, handed
-    over in Python: then its class is not imported.
+    A plan that the user passes in is permission for the code it names; a plan or a model in a run
+    folder is not. `module` is the network itself, passed in Python; its class is then not
+    imported.
     """
     named = find_own_parts(plan)
     if module is not None:

@@ -1,5 +1,5 @@
-"""The state of a run on disk: replaced as a whole after each round, so that a kill at any moment
-leaves a whole one.
+"""The state of a run on disk, replaced atomically after each round, so that it survives a kill at any
+moment.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tacit.runs.record import Mark
 
 NAME = "checkpoint.safetensors"
 ALL_DONE = "(all done)"
-"""The arm a checkpoint points at when none is left."""
+"""The arm of a checkpoint when no arm is left to run."""
 _LONGEST_HEADER = 1 << 24
 
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a run has come: which arm, and how many rounds of it are done.
+    """Progress of a run: the current arm and its finished rounds.
 
     `begun` is false between the end of one arm and the first model of the next.
     """
@@ -45,13 +45,13 @@ class Progress:
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """Progress with the model, the server's memory and what is remembered of each client.
+    """Progress with the model, the server's state and the counts of each client.
 
-    `updates` counts the updates a client has sent, `last_round` is the last round it took part in
-    (0: none), `evaluated` what is kept of earlier evaluations of clients' own models, `arrays` what
-    an exchange left for the next round. There is no `model` where only clients can read it. `mark`
-    says how much of the record all this covers, and `fingerprints` which plan and rows it belongs
-    to.
+    `updates` counts the updates that each client has sent, `last_round` is the last round it took
+    part in (0: none). `evaluated` holds earlier evaluations of clients' personal models, `arrays`
+    the state that an exchange passes to the next round. `model` is None if only clients can read
+    it. `mark` says how much of the record the checkpoint covers, `fingerprints` to which plan and
+    rows it belongs.
     """
 
     progress: Progress
@@ -65,9 +65,7 @@ class Checkpoint:
     fingerprints: Fingerprints = field(default_factory=Fingerprints)
 
     def check_sizes(self, folder: Path, size: int, state: dict[str, Vector], clients: int) -> None:
-        """Raise RunError unless model, server memory and client counts have the sizes of the plan's
-        model and clients.
-        """
+        """Raise RunError unless all arrays have the sizes of the plan's model and clients."""
         needed = {"updates": clients, "last_round": clients}
         needed |= {f"state.{name}": len(array) for name, array in state.items()}
         found: dict[str, NDArray[Any]] = {"updates": self.updates, "last_round": self.last_round}
@@ -79,14 +77,14 @@ class Checkpoint:
             shape = found[name].shape if name in found else None
             if shape != (needed.get(name),):
                 raise RunError(
-                    f"{folder / NAME}: {name} needs {needed.get(name, 'no')} values for the plan's"
-                    f" model and clients, got {'none' if shape is None else shape}; it belongs to"
-                    " another run"
+                    f"{folder / NAME}: {name} must have {needed.get(name, 'no')} values for the"
+                    f" plan's model and clients, got {'none' if shape is None else shape}; the"
+                    " checkpoint belongs to another run"
                 )
 
 
 def write(folder: Path, checkpoint: Checkpoint) -> None:
-    """Replace the folder's checkpoint, durably."""
+    """Replace the folder's checkpoint atomically and sync it to disk."""
     arrays: dict[str, NDArray[Any]] = {
         "updates": checkpoint.updates,
         "last_round": checkpoint.last_round,
@@ -104,7 +102,7 @@ def write(folder: Path, checkpoint: Checkpoint) -> None:
 
 
 def read(folder: Path) -> Checkpoint:
-    """Return the folder's checkpoint; raise RunError if it is damaged."""
+    """Read the folder's checkpoint; raise RunError if it is damaged."""
     arrays, facts = unseal(folder / NAME)
     try:
         return Checkpoint(
@@ -126,8 +124,8 @@ def read(folder: Path) -> Checkpoint:
 
 
 def count_covered_bytes(folder: Path) -> int:
-    """Return how many bytes of the record the folder's checkpoint covers, from its header alone; 0
-    if it cannot be told.
+    """Count the bytes of the record that the folder's checkpoint covers, from its header; 0 if
+    unknown.
     """
     try:
         with (folder / NAME).open("rb") as file:

@@ -1,6 +1,4 @@
-"""Whether a record tells all that a run of its plan must have left in it: every round that asked
-clients has its releases.
-"""
+"""Completeness of a record: every round that asked clients must have its releases."""
 
 from __future__ import annotations
 
@@ -16,10 +14,9 @@ from tacit.runs.record import RUN, Released, Round
 
 
 def list_missing(entries: list[record.Entry]) -> list[str]:
-    """Return a sentence for each thing that is missing from the entries that stand; none if all is
-    there.
+    """List what is missing from the valid entries of a run, one sentence each.
 
-    Looked at is the run itself: baselines promise nothing.
+    Baselines are not checked, since they guarantee nothing.
     """
     rounds = record.select_entries(entries, Round, RUN)
     numbers = [one.round_no for one in rounds]
@@ -29,20 +26,20 @@ def list_missing(entries: list[record.Entry]) -> list[str]:
     for end in record.select_entries(entries, record.Finished, RUN):
         if end.rounds != len(numbers):
             wrong.append(
-                f"it ended after {end.rounds:,} rounds and has entries of {len(numbers):,}"
+                f"it ended after {end.rounds:,} rounds but has entries for {len(numbers):,}"
             )
-    return [*wrong, *_without_release(entries, rounds), *_spent_otherwise(entries)]
+    return [*wrong, *_list_rounds_without_release(entries, rounds), *_compare_totals(entries)]
 
 
-def _without_release(entries: list[record.Entry], rounds: list[Round]) -> list[str]:
-    """Return which rounds asked clients without the releases of the plan."""
+def _list_rounds_without_release(entries: list[record.Entry], rounds: list[Round]) -> list[str]:
+    """List rounds that asked clients but lack releases of the plan."""
     released = [
         one
         for one in record.select_entries(entries, Released, RUN)
         if one.round_no and not one.superseded
     ]
     found = Counter(one.round_no for one in released)
-    needed = _releases_per_round(entries, max(found.values(), default=1))
+    needed = _count_releases_per_round(entries, max(found.values(), default=1))
     missing = [one.round_no for one in rounds if one.cohort and found[one.round_no] < needed]
     if not missing:
         return []
@@ -62,30 +59,28 @@ def _plan(entries: list[record.Entry]) -> Plan | None:
         return None
 
 
-def _releases_per_round(entries: list[record.Entry], most: int) -> int:
-    """Return how many releases a round of the plan has; where the plan does not say, as many as the
-    round with the most.
+def _count_releases_per_round(entries: list[record.Entry], most: int) -> int:
+    """Count the releases of one round of the plan; if unknown, `most`, the largest count of any
+    round.
     """
     plan, prepared = _plan(entries), record.select_entries(entries, record.Prepared)
     if plan is not None and plan.regime == "local_only":
         return 0  # nothing leaves a client
     if plan is None or plan.regime != "federated" or not prepared:
         return most
-    if isinstance(plan.codec, plans.OwnCodec):  # reading a record runs no code that it names
+    if isinstance(plan.codec, plans.OwnCodec):  # reading a record must not run code that it names
         return most
     try:
         return sum(
             len(claims)
             for claims in list_round_claims(plan, prepared[0].parameters, prepared[0].clients)
         )
-    except TacitError:  # a codec that must know the sizes of layers
+    except TacitError:  # the codec needs the sizes of layers, which are unknown here
         return most
 
 
-def _spent_otherwise(entries: list[record.Entry]) -> list[str]:
-    """Return whether the totals that were written after the last round are not those of the
-    releases up to it.
-    """
+def _compare_totals(entries: list[record.Entry]) -> list[str]:
+    """Report if the totals recorded after the last round differ from the sum of the releases."""
     plan = _plan(entries)
     if plan is None:
         return []
@@ -99,5 +94,5 @@ def _spent_otherwise(entries: list[record.Entry]) -> list[str]:
         if [(each["unit"], each["epsilon"]) for each in one.totals] != [
             (each.unit, each.epsilon) for each in totals
         ]:
-            return [f"what was spent after round {one.round_no:,} is not the sum of its releases"]
+            return [f"the totals after round {one.round_no:,} are not the sum of its releases"]
     return []

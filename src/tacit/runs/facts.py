@@ -1,4 +1,4 @@
-"""What a run says of itself in its record and beside its model."""
+"""Facts that a run stores in its record and with its model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tacit.runs.record import RUN
 def build_started(
     plan: Plan, learner: training.Learner, fingerprints: Fingerprints, key: str
 ) -> record.Started:
-    """Return the record's first entry; `key` is the public key that signs the record."""
+    """Build the record's first entry; `key` is the public key that signs the record."""
     return record.Started(
         plan=plans.dump(plan),
         versions=_versions(learner.parallel),
@@ -33,7 +33,7 @@ def build_started(
 
 
 def build_feature_release(sentence: str, clients: int) -> record.Released:
-    """Return the ledger entry for something read from the training rows to make features."""
+    """Build the ledger entry for statistics of training rows that were read to build features."""
     claim = Claim(
         mechanism=sentence,
         event=Open(),
@@ -50,7 +50,7 @@ def build_feature_release(sentence: str, clients: int) -> record.Released:
 def collect_model_facts(
     plan: Plan, inputs: int, columns: Columns, fitted: features.Fitted, habits: dict[str, Any]
 ) -> dict[str, Any]:
-    """What is needed to rebuild and use the stored model."""
+    """Collect what is needed to rebuild and use the stored model."""
     described = plans.dump(plan)
     return {
         "model": described["model"],
@@ -67,7 +67,7 @@ _version = cache(version)
 
 
 def _versions(parallel: str) -> dict[str, str]:
-    """Return the versions a run was made with."""
+    """Versions of Python and of the packages that a run uses."""
     packages = ["numpy", "numba", "polars", *(["torch"] if parallel == "processes" else [])]
     return {
         "python": platform.python_version(),

@@ -1,6 +1,4 @@
-"""What a run was made of, in two hashes: a stopped run goes on only with the plan and the rows it
-began with.
-"""
+"""Hashes of a run's plan and rows: a stopped run resumes only with those it began with."""
 
 from __future__ import annotations
 
@@ -15,8 +13,8 @@ from tacit.plan import Plan
 
 @dataclass(frozen=True, kw_only=True)
 class Fingerprints:
-    """SHA-256 of a run's plan, of its prepared rows, and of what both make the run compute, in
-    hexadecimal digits.
+    """Hexadecimal SHA-256 of a run's plan, of its prepared rows, and of the computation that both
+    define.
     """
 
     plan: str = ""
@@ -25,7 +23,7 @@ class Fingerprints:
 
 
 def compute_fingerprints(plan: Plan, rows: str) -> Fingerprints:
-    """Fingerprints of a run from its plan and the hash of its prepared rows.
+    """Compute the fingerprints of a run from its plan and the hash of its prepared rows.
 
     The identity leaves out the names of the run and of its file: the same rows under another name
     give the same model.
@@ -37,19 +35,19 @@ def compute_fingerprints(plan: Plan, rows: str) -> Fingerprints:
 
 
 def fingerprint_plan(plan: Plan) -> str:
-    """Return a hash of what decides what a plan's run computes: all but [engine], the baselines and
+    """Hash all settings that influence the result: everything except [engine], the baselines and
     `selected_by`.
     """
     return _hash(_settings(plan))
 
 
-_SAID_ONLY = ("engine", "baselines", "selected_by")
-"""Tables and keys that change nothing a run computes."""
+_WITHOUT_INFLUENCE = ("engine", "baselines", "selected_by")
+"""Tables and keys that do not influence the result."""
 
 
 def _settings(plan: Plan) -> dict[str, Any]:
-    """Return the settings that are not as by default, by key: a key that is added later changes no
-    older fingerprint.
+    """Settings that differ from their defaults, by key, so that adding a plan key changes no older
+    fingerprint.
     """
     default, written = _flat(plans.list_defaults(plan)), _flat(plans.dump(plan))
     if plan.data.partition != "client":
@@ -57,7 +55,8 @@ def _settings(plan: Plan) -> dict[str, Any]:
     return {
         key: value
         for key, value in written.items()
-        if key.partition(".")[0] not in _SAID_ONLY and (key not in default or default[key] != value)
+        if key.partition(".")[0] not in _WITHOUT_INFLUENCE
+        and (key not in default or default[key] != value)
     }
 
 

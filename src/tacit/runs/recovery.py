@@ -1,9 +1,8 @@
-"""Taking a run up again, alike for a simulation and for a run between sites: its checkpoint, and
-the record behind it.
+"""Resume a run from its checkpoint and record, for simulations and deployments alike.
 
-Nothing is removed from a record but a last line that was never complete. A resume appends from
-which checkpoint it goes on; what was written after that checkpoint is superseded, and its charges
-count all the same (`runs/record/fold.py`).
+Only an incomplete last line is ever removed from a record. A resume appends an entry that names its
+checkpoint; entries after that checkpoint are superseded, but their charges still count
+(`runs/record/fold.py`).
 """
 
 from __future__ import annotations
@@ -23,12 +22,11 @@ from tacit.runs.run_keys import delete_keys, read_record_key
 
 @dataclass(frozen=True, kw_only=True)
 class RecoveredRun:
-    """What is left of a run: its last checkpoint (None: no model was ever made), and where its
-    record ends.
+    """A stopped run: its last checkpoint (None before the first model) and the end of its record.
 
-    `entry` says from where the run goes on, for the record; there is none before the first entry.
-    `superseded` are releases which the checkpoint does not cover; they count until the run repeats
-    them. A run that was abandoned cannot go on.
+    `entry` is to be appended to the record when the run resumes; None if the record is empty.
+    `superseded` are releases that the checkpoint does not cover; they count until the run repeats
+    them. An abandoned run cannot be resumed.
     """
 
     last: Checkpoint | None = None
@@ -44,10 +42,10 @@ class RecoveredRun:
 
 
 def recover(folder: Path, plan: Plan, arms: Iterable[str]) -> RecoveredRun:
-    """Return what is left of a run in a folder; `arms` are those the plan has now.
+    """Recover the stopped run in a folder; `arms` are the arms of the current plan.
 
-    Raises RunError if a file is damaged or missing, or if the plan is not the one the run began
-    with; the record is then left as it was.
+    Raises RunError if a file is damaged or missing, or if the plan has changed since the run began;
+    the record is then left unchanged.
     """
     path = folder / run_folder.RECORD
     if not (folder / checkpoint.NAME).exists():
@@ -55,17 +53,16 @@ def recover(folder: Path, plan: Plan, arms: Iterable[str]) -> RecoveredRun:
     last = checkpoint.read(folder)
     if last.fingerprints.plan != fingerprint_plan(plan):
         raise RunError(
-            f"{folder / run_folder.PLAN}: was changed since the run began, and what it promised"
-            " would no longer be true; put the old settings back, or start the new plan as a run"
-            " of its own"
+            f"{folder / run_folder.PLAN}: was changed since the run began, so its privacy guarantee"
+            " would no longer hold; restore the old settings, or start the new plan as a new run"
         )
     record.verify(path, last.mark)
     if last.progress.arm == checkpoint.ALL_DONE:
         return RecoveredRun(last=last, end=last.mark)
     if last.progress.arm not in arms:
         raise RunError(
-            f"{folder / run_folder.PLAN}: needs the baseline {last.progress.arm!r}; the run was"
-            " stopped in it"
+            f"{folder / run_folder.PLAN}: must contain the baseline {last.progress.arm!r}, in"
+            " which the run was stopped"
         )
     lines = list(record.read_lines(path))
     if _is_abandoned(lines):
@@ -84,9 +81,7 @@ def recover(folder: Path, plan: Plan, arms: Iterable[str]) -> RecoveredRun:
 
 
 def _without_checkpoint(folder: Path, path: Path) -> RecoveredRun:
-    """Return a run that was stopped before its first model; refuse one whose rounds were
-    charged.
-    """
+    """Recover a run that was stopped before its first model; refuse one with charged rounds."""
     if not path.exists():
         return RecoveredRun()
     lines = list(record.read_lines(path))
@@ -97,8 +92,8 @@ def _without_checkpoint(folder: Path, path: Path) -> RecoveredRun:
         for _, entry in lines
     ):
         raise RunError(
-            f"{folder / checkpoint.NAME}: is missing, though rounds were recorded; put it back from"
-            " a copy, or start the plan anew; the record stays as it is"
+            f"{folder / checkpoint.NAME}: is missing, although rounds were recorded; restore it"
+            " from a copy, or start the plan as a new run; the record is unchanged"
         )
     end = record.repair_end(path)
     if not end.length:
@@ -112,18 +107,17 @@ def _is_abandoned(lines: list[tuple[int, record.Entry]]) -> bool:
 
 
 def build_abandoned_error(folder: Path) -> RunError:
-    """Return the error for a run that was given up."""
+    """Error for a run that was abandoned."""
     return RunError(
         f"{folder}: was abandoned, and its keys are deleted; start the plan as a new run"
     )
 
 
 def abandon(folder: Path) -> list[str]:
-    """Give a run up: say so in its record, and delete its keys. Return the names of the files that
-    were deleted.
+    """Abandon a run: note it in the record, delete its keys, and return the names of deleted files.
 
-    Raises RunError if the run has finished, or is being run. Keys are deleted also where the record
-    cannot be added to.
+    Raises RunError if the run has finished, or is running. Keys are deleted even if writing the
+    record fails.
     """
     run_folder.refuse_links(folder)
     run_folder.read_plan(folder)

@@ -1,6 +1,4 @@
-"""A run's folder: made whole or not at all, written by one process at a time, and read with
-suspicion.
-"""
+"""A run's folder: created atomically, written by one process at a time, and validated when read."""
 
 from __future__ import annotations
 
@@ -39,18 +37,16 @@ PLAN, RECORD, MODEL, MODEL_FACTS, LOCK = (
     "lock",
 )
 DISCLOSED = "disclosed_rows.parquet"
-"""Rows that the server was sent."""
+"""Rows that were sent to the server."""
 PRIVATE = "private"
-"""What stays with the simulated clients; in deployment each client has its own and this folder does
-not exist.
-"""
+"""State that stays with the simulated clients; it does not exist in a deployment."""
 _SECONDS_TO_WAIT = 0.3
-"""How long to try for the lock: whoever asks `is_running` holds it for a moment."""
+"""Time to wait for the lock, which `is_running` holds for a moment."""
 
 
 def create(plan: Plan, root: Path) -> Path:
-    """Return a new folder `<root>/<name>-<n>` that holds its plan and the key of its record; only
-    its owner may enter.
+    """Create a folder `<root>/<name>-<n>` with the plan and the key of the record, accessible to its
+    owner only.
 
     n counts up from 1.
     """
@@ -58,30 +54,30 @@ def create(plan: Plan, root: Path) -> Path:
         root.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=root))
     except OSError as error:
-        raise _no_place(root, error) from None
+        raise _build_error(root, error) from None
     try:
         replace_file(fresh / PLAN, plans.to_toml(plan).encode())
         make_key(fresh, RECORD_KEY)
-        folder = _numbered(
+        folder = _rename_numbered(
             fresh,
             root,
             "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in plan.name),
         )
     except OSError as error:
         remove(fresh)
-        raise _no_place(root, error) from None
+        raise _build_error(root, error) from None
     sync_folder(root)
     return folder
 
 
-def _no_place(root: Path, error: OSError) -> DiskError:
+def _build_error(root: Path, error: OSError) -> DiskError:
     return DiskError(
-        f"{root}: no folder for the run can be made there ({error.strerror}); --runs DIR names"
-        " another"
+        f"{root}: cannot create a folder for the run there ({error.strerror}); name another place"
+        " with --runs DIR"
     )
 
 
-def _numbered(fresh: Path, root: Path, stem: str) -> Path:
+def _rename_numbered(fresh: Path, root: Path, stem: str) -> Path:
     for number in itertools.count(1):
         folder = root / f"{stem}-{number}"
         if folder.exists():
@@ -97,22 +93,22 @@ def _numbered(fresh: Path, root: Path, stem: str) -> Path:
 
 
 def remove(folder: Path) -> None:
-    """Remove a run that never began."""
+    """Remove the folder of a run that never began."""
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def read_plan(folder: Path) -> Plan:
-    """Return the resolved plan a run was started with."""
+    """Read the resolved plan with which a run was started."""
     if not (folder / PLAN).exists():
-        raise RunError(f"{folder}: holds no run (no {PLAN}); `tacit runs` lists the runs there are")
+        raise RunError(f"{folder}: contains no run (no {PLAN}); `tacit runs` lists existing runs")
     return plans.load(folder / PLAN)
 
 
 def write_model(
     folder: Path, learner: Learner, model: Vector, facts: dict[str, Any]
 ) -> record.Stored:
-    """Store the final model as safetensors, with a JSON file saying how to rebuild it; return their
-    hashes for the record.
+    """Store the final model as safetensors, with a JSON file for rebuilding it; return their hashes
+    for the record.
     """
     files = {
         MODEL: save(learner.tensors(model)),
@@ -126,30 +122,33 @@ def write_model(
 
 
 def check_model(folder: Path, model: Vector) -> None:
-    """Raise RunError if a model or the facts beside it are not those a run's record names; without
-    a record nothing is named.
+    """Raise RunError if a model or its facts do not match the hashes in the record, if there is
+    one.
     """
     if not (folder / RECORD).exists():
         return
     found = list(entries(folder))
     ends, remedy = (
         record.select_entries(found, record.Finished, record.RUN),
-        "put the right file back, or run again",
+        "restore the file, or run again",
     )
     if not ends or hashlib.sha256(model.tobytes()).hexdigest() != ends[-1].parameters_sha256:
-        raise RunError(f"{folder / MODEL}: is not the model the record names; {remedy}")
-    told = {
+        raise RunError(f"{folder / MODEL}: does not match its hash in the record; {remedy}")
+    hashes = {
         name: digest
         for stored in record.select_entries(found, record.Stored)
         for name, digest in stored.sha256.items()
     }
     facts = folder / MODEL_FACTS
-    if MODEL_FACTS in told and hashlib.sha256(facts.read_bytes()).hexdigest() != told[MODEL_FACTS]:
-        raise RunError(f"{facts}: is not the file the record names; {remedy}")
+    if (
+        MODEL_FACTS in hashes
+        and hashlib.sha256(facts.read_bytes()).hexdigest() != hashes[MODEL_FACTS]
+    ):
+        raise RunError(f"{facts}: does not match its hash in the record; {remedy}")
 
 
 def entries(folder: Path, wanted: record.Wanted | None = None) -> Iterator[record.Entry]:
-    """Return the entries of a run's record, or those that are wanted; raise RunError if it is
+    """Read the entries of a run's record, optionally only those `wanted`; raise RunError if it is
     damaged.
 
     A run that was killed before its first entry has none.
@@ -162,21 +161,21 @@ def entries(folder: Path, wanted: record.Wanted | None = None) -> Iterator[recor
 
 
 def add(folder: Path, entry: record.Entry) -> None:
-    """Append an entry to the record of a run that has ended, such as what an audit found."""
+    """Append an entry to the record of a finished run, such as the results of an audit."""
     with lock(folder):
         record.add(folder / RECORD, entry)
 
 
 def refuse_links(folder: Path) -> None:
-    """Raise RunError if there is a symbolic link in a run's folder: what is written or cleared
-    could lie elsewhere.
+    """Raise RunError if a run's folder contains a symbolic link, through which files elsewhere could
+    be overwritten.
     """
     for inside, folders, files in os.walk(folder):
         for name in (*folders, *files):
             if Path(inside, name).is_symlink():
                 raise RunError(
-                    f"{Path(inside, name)}: is a symbolic link, and a run's folder may hold none;"
-                    " remove it"
+                    f"{Path(inside, name)}: is a symbolic link, which a run's folder must not"
+                    " contain; remove it"
                 )
 
 
@@ -188,22 +187,22 @@ def remove_unfinished(folder: Path) -> None:
 
 @contextmanager
 def lock(folder: Path) -> Iterator[None]:
-    """Hold a run's folder for this process; raise RunError if another process holds it."""
+    """Lock a run's folder for this process; raise RunError if another process has locked it."""
     handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        _take(handle, folder)
-        _held.add(handle)
+        _acquire(handle, folder)
+        _locks.add(handle)
         os.truncate(handle, 0)
         os.write(handle, f"{os.getpid()}\n".encode())
         yield
         os.truncate(handle, 0)
     finally:
-        _held.discard(handle)
+        _locks.discard(handle)
         os.close(handle)
 
 
 def is_running(folder: Path) -> bool:
-    """Return whether some process is working in a run's folder right now."""
+    """Whether a process currently works in a run's folder."""
     try:
         handle = os.open(folder / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -217,7 +216,7 @@ def is_running(folder: Path) -> bool:
     return False
 
 
-def _take(handle: int, folder: Path) -> None:
+def _acquire(handle: int, folder: Path) -> None:
     end = time.monotonic() + _SECONDS_TO_WAIT
     while True:
         try:
@@ -232,16 +231,16 @@ def _take(handle: int, folder: Path) -> None:
             time.sleep(0.01)
 
 
-_held: set[int] = set()
-"""Locks of this process. A forked child lets go of them: a run whose process was killed is not held
-by its workers.
+_locks: set[int] = set()
+"""Locks of this process. A forked child closes them, so that workers of a killed process do not keep
+its run locked.
 """
 
 
-def _let_go() -> None:
-    for handle in _held:
+def _close_locks() -> None:
+    for handle in _locks:
         os.close(handle)
-    _held.clear()
+    _locks.clear()
 
 
-os.register_at_fork(after_in_child=_let_go)
+os.register_at_fork(after_in_child=_close_locks)

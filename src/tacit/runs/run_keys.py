@@ -1,9 +1,9 @@
-"""Keys in a run's folder. They are there while the run can still go on, and deleted when it ends,
-fails to begin or is abandoned.
+"""Keys in a run's folder: kept while the run can be resumed, and deleted when it ends, fails to begin
+or is abandoned.
 
-A file is unlinked and its folder synced. Its bytes may stay on the medium until they are
-overwritten, and in copies and snapshots: writing over a file first would promise more than journals
-and solid-state disks keep. A disk that is encrypted covers that.
+Deleting unlinks the file and syncs its folder. The bytes may remain on the medium, in copies and in
+snapshots; overwriting first would not change that on journalling file systems and solid-state disks.
+Use an encrypted disk against this.
 """
 
 from __future__ import annotations
@@ -21,42 +21,38 @@ if TYPE_CHECKING:
 RECORD_KEY = "record.key"
 """Signs the record."""
 ROOT = "root.key"
-"""The root of a server's own randomness in a run between sites: cohorts, the first model, noise
-that the server adds.
-"""
+"""Root of the server's randomness in a deployment: cohorts, the initial model, and server noise."""
 _BYTES = 32
 
 
 def make_key(folder: Path, name: str) -> bytes:
-    """Return a new key from the operating system, kept in a file that only its owner can read."""
+    """Create a random key in a file that only its owner can read, and return it."""
     key = os.urandom(_BYTES)
     replace_file(folder / name, key)
     return key
 
 
 def read_key(folder: Path, name: str) -> bytes:
-    """Return a key that was kept; raise RunError if it is missing or damaged."""
+    """Read a key; raise RunError if it is missing or damaged."""
     path = folder / name
     key = path.read_bytes() if path.exists() else b""
     if len(key) != _BYTES:
         what = f"must have {_BYTES} bytes, got {len(key)}" if key else "is missing"
         raise RunError(
-            f"{path}: {what}; without it the run cannot go on: start the plan as a new run"
+            f"{path}: {what}; without it the run cannot be resumed; start the plan as a new run"
         )
     return key
 
 
 def read_record_key(folder: Path) -> Ed25519PrivateKey:
-    """Return the key that signs a run's record."""
+    """Read the key that signs a run's record."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     return Ed25519PrivateKey.from_private_bytes(read_key(folder, RECORD_KEY))
 
 
 def delete_keys(folder: Path) -> list[str]:
-    """Delete the keys of a run, also those that a kill left half written; return the names of those
-    that were there.
-    """
+    """Delete the keys of a run, including partially written ones, and return their names."""
     files = [
         path
         for name in (RECORD_KEY, ROOT)
@@ -71,5 +67,5 @@ def delete_keys(folder: Path) -> list[str]:
 
 
 def list_keys(folder: Path) -> list[str]:
-    """Return the names of the keys that are still in a run's folder."""
+    """List the keys that are still in a run's folder."""
     return [name for name in (RECORD_KEY, ROOT) if (folder / name).exists()]

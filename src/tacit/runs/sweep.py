@@ -1,5 +1,5 @@
-"""Many runs in processes of their own, a few at once: each is a run like any other, and one that is
-there is not run again.
+"""Run many plans in separate processes, a few at a time; a plan that already has a finished run is not
+run again.
 """
 
 from __future__ import annotations
@@ -26,15 +26,12 @@ from tacit.simulation.workers import children
 _PROGRAM = "from tacit.runs.sweep_run import main; main()"
 _SECONDS_TO_END = 20.0
 _ROOM = 1.2
-"""How many times the memory of the largest run so far must be free before another begins beside it.
-"""
+"""Another run starts only if this multiple of the largest run's memory is free."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of one plan: the folder of its finished run, or the sentence that says why there
-    is none.
-    """
+    """Outcome of one plan: the folder of its finished run, or an error."""
 
     folder: Path | None = None
     error: str = ""
@@ -42,26 +39,25 @@ class Outcome:
 
 
 class Watch(Protocol):
-    """Hears how far a sweep has come; plans are told by their number."""
+    """Receives the progress of a sweep; plans are identified by their number."""
 
     def report_start(self, number: int) -> None:
-        """A run has begun, or was taken up."""
+        """A run was started or resumed."""
 
     def report_round(self, number: int, round_no: int, rounds: int) -> None:
-        """A round is done."""
+        """A round has finished."""
 
     def report_end(self, number: int, outcome: Outcome) -> None:
-        """A run is there, or failed."""
+        """A run has finished or failed."""
 
 
 def carry_out(wanted: Sequence[Plan], root: Path, at_once: int, watch: Watch) -> list[Outcome]:
-    """Return what became of each plan, in order; their runs lie below `root`, without baselines.
+    """Run all plans without baselines in folders below `root`, and return their outcomes in order.
 
-    A finished run of the same plan counts, whoever started it; one that was stopped is taken up. A
-    run that fails is told, and the others go on. A stop ends all processes and loses what each did
-    since its last round.
+    A finished run of the same plan is reused; a stopped one is resumed. If a run fails, the others
+    continue. An interrupt ends all processes and loses their work since the last round.
     """
-    runs = _known(root)
+    runs = _find_runs(root)
     workers = Engine(workers=_workers(at_once))
     jobs = [pin_own_parts(replace(one, baselines=(), engine=workers)) for one in wanted]
     found: dict[int, Outcome] = {}
@@ -82,17 +78,15 @@ def _workers(at_once: int) -> int:
     return max(1, (os.cpu_count() or 1) // at_once)
 
 
-def _known(root: Path) -> dict[str, tuple[Path, bool]]:
-    """Return the runs below a folder by what their plans compute, and whether each is finished; a
-    finished one is preferred.
+def _find_runs(root: Path) -> dict[str, tuple[Path, bool]]:
+    """Runs below a folder by the fingerprint of their plan, and whether each is finished; finished
+    ones are preferred.
     """
     found: dict[str, tuple[Path, bool]] = {}
     for folder in sorted(root.iterdir()) if root.is_dir() else ():
         if folder.name.startswith(".") or not (folder / run_folder.PLAN).is_file():
             continue
-        with contextlib.suppress(
-            TacitError
-        ):  # of another version, or damaged: it counts for nothing
+        with contextlib.suppress(TacitError):  # ignore runs that are damaged or of other versions
             key = fingerprint_plan(run_folder.read_plan(folder))
             ends = record.select_entries(
                 list(run_folder.entries(folder)), record.Finished, record.RUN
@@ -103,7 +97,7 @@ def _known(root: Path) -> dict[str, tuple[Path, bool]]:
 
 
 class _Process:
-    """A process that runs one plan after the other, and a thread that passes on what it tells."""
+    """A process that runs one plan after another, and a thread that forwards its messages."""
 
     def __init__(
         self, heard: queue.Queue[tuple[_Process, dict[str, Any] | None]], at_once: int
@@ -123,21 +117,19 @@ class _Process:
         self.number: int | None = None
 
     def ask(self, number: int, request: dict[str, Any]) -> None:
-        """Have a plan run."""
+        """Send a plan to the process."""
         self.number = number
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it is gone, and its end will be heard
+        with contextlib.suppress(BrokenPipeError):  # it has ended, which the reader will report
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
 
     def end(self) -> None:
-        """Ask it to end, in the middle of a run if need be; the run can be taken up after its last
-        round.
-        """
+        """Terminate it, even during a run; the run can be resumed after its last round."""
         self._process.terminate()
 
     def close(self) -> None:
-        """Wait until it has ended."""
+        """Wait until it has ended, and kill it after a timeout."""
         try:
             self._process.wait(_SECONDS_TO_END)
         except subprocess.TimeoutExpired:
@@ -152,41 +144,41 @@ class _Process:
     def _listen(self, heard: queue.Queue[tuple[_Process, dict[str, Any] | None]]) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            with contextlib.suppress(ValueError):  # what a library printed
-                told = json.loads(line)
-                if isinstance(told, dict):
-                    heard.put((self, told))
+            with contextlib.suppress(ValueError):  # output of a library
+                message = json.loads(line)
+                if isinstance(message, dict):
+                    heard.put((self, message))
         heard.put((self, None))
 
 
 class _Pool:
-    """Runs in processes, as many at once as are allowed and memory has room for."""
+    """Pool of processes, limited by `at_once` and by free memory."""
 
     def __init__(self, jobs: Sequence[Plan], root: Path, at_once: int, watch: Watch) -> None:
         self.jobs, self.root, self.at_once, self.watch = jobs, root, at_once, watch
         self.processes: list[_Process] = []
-        self.largest = 0  # bytes the largest process has taken so far
+        self.largest = 0  # peak memory of the largest process so far, in bytes
         self.heard: queue.Queue[tuple[_Process, dict[str, Any] | None]] = queue.Queue()
 
     def run(self, waiting: list[tuple[int, Path | None]]) -> dict[int, Outcome]:
-        """Return the outcome of each job by its number."""
+        """Run all jobs and return their outcomes by number."""
         found: dict[int, Outcome] = {}
         try:
             while waiting or self._busy():
                 while waiting and (process := self._free()):
                     self._begin(process, *waiting.pop(0))
-                process, told = self.heard.get()
-                if told is None:  # it died
+                process, message = self.heard.get()
+                if message is None:  # the process died
                     self.processes.remove(process)
                     process.close()
-                    told = {"error": _SILENT}
+                    message = {"error": _SILENT}
                 if process.number is None:
                     continue
-                if "round" in told:
-                    self.largest = max(self.largest, told["peak"])
-                    self.watch.report_round(process.number, told["round"], told["rounds"])
+                if "round" in message:
+                    self.largest = max(self.largest, message["peak"])
+                    self.watch.report_round(process.number, message["round"], message["rounds"])
                 else:
-                    found[process.number] = outcome = _outcome(told)
+                    found[process.number] = outcome = _outcome(message)
                     self.watch.report_end(process.number, outcome)
                     process.number = None
             return found
@@ -200,10 +192,10 @@ class _Pool:
         return [process for process in self.processes if process.number is not None]
 
     def _free(self) -> _Process | None:
-        """Return a process without a run, a new one if there is room for it; None if some run must
-        end first.
+        """Find an idle process or start one if limits allow; None if a run must end first.
 
-        The first run shows what memory one takes. Until it has seen a round, none begins beside it.
+        The memory that a run takes is known after the first round of the first run; until then no
+        other starts.
         """
         idle = next((process for process in self.processes if process.number is None), None)
         if idle or len(self.processes) >= self.at_once:
@@ -224,25 +216,23 @@ class _Pool:
         self.watch.report_start(number)
 
 
-def _outcome(told: dict[str, Any]) -> Outcome:
+def _outcome(message: dict[str, Any]) -> Outcome:
     return (
-        Outcome(folder=Path(told["done"]))
-        if "done" in told
-        else Outcome(error=str(told.get("error")))
+        Outcome(folder=Path(message["done"]))
+        if "done" in message
+        else Outcome(error=str(message.get("error")))
     )
 
 
 _SILENT = (
-    "its process ended without an answer: it was killed, the machine ran out of memory, or it"
-    " failed inside; run it alone with `tacit run --debug` to see more, or with a smaller --jobs"
-    " if memory is short"
+    "its process ended without a result: it was killed, the machine ran out of memory, or it"
+    " crashed; run it alone with `tacit run --debug` for details, or with a smaller --jobs if"
+    " memory is short"
 )
 
 
 def _free_memory() -> int | None:
-    """Return how many bytes of memory new processes may take; None where the system does
-    not say.
-    """
+    """Available memory in bytes; None if the system does not report it."""
     with contextlib.suppress(OSError, ValueError):
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):

@@ -1,6 +1,4 @@
-"""The process that carries out runs of a sweep: each plan comes as a line of JSON, and so does what
-is told of it.
-"""
+"""Worker process of a sweep: reads plans and writes progress as lines of JSON."""
 
 from __future__ import annotations
 
@@ -17,13 +15,13 @@ from tacit.runs.record import RUN, Entry, Round
 from tacit.simulation.workers import children
 
 
-class _Teller(simulation.Silence):
-    """Tells each round, and how much memory the process has taken at most."""
+class _Reporter(simulation.Silence):
+    """Reports each round with the peak memory of the process."""
 
     def entry(self, entry: Entry) -> None:
-        """Tell a round of the run itself."""
+        """Report a round of the run itself."""
         if isinstance(entry, Round) and entry.arm == RUN:
-            _tell(
+            _report(
                 round=entry.round_no,
                 rounds=entry.rounds,
                 peak=1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
@@ -31,26 +29,26 @@ class _Teller(simulation.Silence):
 
 
 def main() -> None:
-    """Run or take up what each line of stdin asks for, until there is none."""
+    """Start or resume the run of each line of stdin."""
     children.end_with(int(sys.argv[1]))
     try:
         with children.stoppable():
             for line in sys.stdin:
-                _answer(**json.loads(line))
+                _run(**json.loads(line))
     except KeyboardInterrupt:
         return
 
 
-def _answer(plan: dict[str, Any], root: str, folder: str | None) -> None:
+def _run(plan: dict[str, Any], root: str, folder: str | None) -> None:
     try:
-        if folder:  # its plan is the one that was asked for, code included
-            place = simulation.resume(Path(folder), _Teller(), allow_code=True)
+        if folder:  # its plan is the requested one, so its code is allowed
+            place = simulation.resume(Path(folder), _Reporter(), allow_code=True)
         else:
-            place = simulation.start(plans.parse(plan), Path(root), _Teller())
-        _tell(done=str(place))
+            place = simulation.start(plans.parse(plan), Path(root), _Reporter())
+        _report(done=str(place))
     except TacitError as error:
-        _tell(error=str(error))
+        _report(error=str(error))
 
 
-def _tell(**what: object) -> None:
+def _report(**what: object) -> None:
     print(json.dumps(what), flush=True)

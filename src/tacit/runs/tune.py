@@ -1,11 +1,10 @@
-"""A short search for better settings on validation rows: each for a quarter of the rounds, fewer
-for half, the best to the end.
+"""A short search for better settings on validation rows, by successive halving: a quarter of the
+rounds, half, then all.
 
-The plan itself is among those that run to the end. The best of these is chosen if it is ahead of
-the plan by more than a standard error: a smaller lead is as likely luck of the rows. So on
-validation rows it is never worse than the plan. All runs together take less than ten times the
-rounds of one. Looking at validation rows of real clients is a release like any other, which no
-epsilon of the plan covers; tune on rows that are public or simulated.
+The plan itself runs to the end too. Another setting is chosen only if it is better by more than one
+standard error, so the result is never worse than the plan on validation rows. All runs together take
+less than ten times the rounds of one. Validation on rows of real clients is a release that the
+plan's epsilon does not cover; tune on public or simulated rows.
 """
 
 from __future__ import annotations
@@ -28,23 +27,20 @@ from tacit.simulation.advice.client_count import count_with_validation, is_at_ha
 
 Settings = dict[str, str]
 Runner = Callable[[list[Plan], list[str]], list[Outcome]]
-"""Runs plans, each with a title, and returns what became of each."""
+"""Runs plans, each with a title, and returns their outcomes."""
 
 VALIDATION = VALIDATION_SHARE
 _LONGEST = 300
 _LONGER = 1.5
 _FIRST, _SECOND, _LAST = 4, 4, 1
-"""Rounds are divided by it at first; then so many of the best go on for half the rounds, and then
-so many to the end.
-"""
+"""Divisor of the rounds in the first stage; number of settings in the second and in the last."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One run of the search: its settings, how good it was on validation rows, and how many those
-    were.
+    """One run of the search: its settings, its accuracy on validation rows, and their number.
 
-    Without an accuracy the run failed, and `error` says why.
+    If the run failed, its accuracy is None and `error` says why.
     """
 
     settings: Settings
@@ -55,12 +51,12 @@ class Trial:
 
     @property
     def rank(self) -> float:
-        """Return what the best has most of."""
+        """Accuracy for sorting; failed runs come last."""
         return -1.0 if self.accuracy is None else self.accuracy
 
     @property
     def standard_error(self) -> float:
-        """Return how far the accuracy on so many rows lies from that on all, as a rule."""
+        """Standard error of the accuracy, from the number of rows."""
         return (
             0.0
             if self.accuracy is None
@@ -70,11 +66,10 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class TuneResult:
-    """Every run in the order of the search, the plan's own to the end, the best, and that plan's
-    tables as TOML.
+    """All runs in the order of the search, the plan's own full run, the best, and its plan as TOML.
 
-    `clients` is how many clients the runs had, where validation rows leave room for fewer than the
-    plan has; else None.
+    `clients` is the number of clients of the runs if validation rows leave fewer than the plan has;
+    else None.
     """
 
     trials: list[Trial]
@@ -85,13 +80,13 @@ class TuneResult:
 
     @property
     def failed(self) -> list[Trial]:
-        """The runs that did not end."""
+        """Runs that failed."""
         return [trial for trial in self.trials if trial.accuracy is None]
 
 
 def tune(path: Path, overrides: Sequence[str], run: Runner) -> TuneResult:
-    """Return the better plan; the same search goes on where it was stopped, since runs that are
-    there are not run again.
+    """Search for better settings. A repeated search continues where it stopped, since finished runs
+    are reused.
     """
     tree = toml.read(path)
     for setting in overrides:
@@ -99,49 +94,55 @@ def tune(path: Path, overrides: Sequence[str], run: Runner) -> TuneResult:
     plan = resolve_files(path, parse(copy.deepcopy(tree)))
     if plan.regime != "federated" or plan.personal:
         raise PlanError(
-            f"tune({path.name}) needs regime = 'federated' and one model for all clients; got"
-            " another plan"
+            f"{path.name}: tune supports only plans with regime = 'federated' and one model for all"
+            f" clients, got regime = {plan.regime!r}"
+            + (" with personal models" if plan.personal else "")
         )
-    rounds, own = plan.server.rounds, _own_settings(plan)
-    clients, trials = _clients_of_trials(plan), list[Trial]()
+    rounds, own = plan.server.rounds, _list_own_settings(plan)
+    clients, trials = _count_trial_clients(plan), list[Trial]()
 
-    def tried(wanted: list[Settings], share: float) -> list[Trial]:
+    def run_all(wanted: list[Settings], share: float) -> list[Trial]:
         cut = [
             {**one, "server.rounds": str(max(1, round(int(one["server.rounds"]) * share)))}
             for one in wanted
         ]
-        plans = [resolve_files(path, _validated(tree, one, clients)) for one in cut]
+        plans = [resolve_files(path, _build_trial_plan(tree, one, clients)) for one in cut]
         outcomes = run(plans, [", ".join(f"{k}={v}" for k, v in one.items()) for one in cut])
-        found = [_trial(one, outcome) for one, outcome in zip(wanted, outcomes, strict=True)]
+        found = [_read_trial(one, outcome) for one, outcome in zip(wanted, outcomes, strict=True)]
         trials.extend(replace(trial, settings=one) for one, trial in zip(cut, found, strict=True))
         return found
 
-    first = tried([own, *_neighbours(own)], 1 / _FIRST)
+    first = run_all([own, *_list_neighbours(own)], 1 / _FIRST)
     if all(trial.accuracy is None for trial in first):
-        raise _nothing_ended(path, trials)
-    second = tried(_distinct([_joined(own, first), *_best(first, _SECOND)]), 1 / 2)
-    longer = {**_best(second, 1)[0], "server.rounds": str(round(_LONGER * rounds))}
-    last = tried(_distinct([own, *_best(second, _LAST), longer]), 1)
-    best = _chosen(last)
+        raise _build_error(path, trials)
+    second = run_all(
+        _remove_duplicates([_combine_improvements(own, first), *_select_best(first, _SECOND)]),
+        1 / 2,
+    )
+    longer = {**_select_best(second, 1)[0], "server.rounds": str(round(_LONGER * rounds))}
+    last = run_all(_remove_duplicates([own, *_select_best(second, _LAST), longer]), 1)
+    best = _choose(last)
     if best.accuracy is None:
-        raise _nothing_ended(path, trials)
-    chosen = {**_changed(tree, best.settings, own), "selected_by": _selected_by(plan, len(trials))}
+        raise _build_error(path, trials)
+    chosen = {
+        **_apply_settings(tree, best.settings, own),
+        "selected_by": _describe_selection(plan, len(trials)),
+    }
     return TuneResult(
         trials=trials, planned=last[0], best=best, text=toml.write(chosen), clients=clients
     )
 
 
-def _nothing_ended(path: Path, trials: list[Trial]) -> PlanError:
+def _build_error(path: Path, trials: list[Trial]) -> PlanError:
     why = next((trial.error for trial in reversed(trials) if trial.error), "`tacit run` says why")
-    return PlanError(f"tune({path.name}) needs a run that ends, got none: {why}")
+    return PlanError(f"{path.name}: all runs of the search failed: {why}")
 
 
-def _clients_of_trials(plan: Plan) -> int | None:
-    """How many clients the runs have, where validation rows, taken from the train rows, leave room
-    for fewer than the plan has.
+def _count_trial_clients(plan: Plan) -> int | None:
+    """Number of clients of the runs if validation rows, taken from the training rows, leave too few
+    rows for the plan's.
 
-    Each run is then a plan for that many clients, with the noise that keeps the same promise to
-    each of them.
+    Each run is then a plan for that many clients, with the noise for the same guarantee per client.
     """
     if not is_at_hand(plan) or plan.data.partition == "client":
         return None
@@ -150,8 +151,8 @@ def _clients_of_trials(plan: Plan) -> int | None:
     return most if most < plan.data.clients else None
 
 
-def _selected_by(plan: Plan, runs: int) -> str:
-    """Return what a plan must say whose settings were chosen here."""
+def _describe_selection(plan: Plan, runs: int) -> str:
+    """Value of `selected_by` in a plan whose settings were chosen here."""
     before = f"{plan.selected_by}; then " if plan.selected_by else ""
     share = plan.data.validation or VALIDATION
     said = (
@@ -161,18 +162,18 @@ def _selected_by(plan: Plan, runs: int) -> str:
     return said if len(said) <= _LONGEST else said[len(before) :]
 
 
-def _chosen(last: list[Trial]) -> Trial:
-    """Return the best of the runs that went to the end, the first of which is the plan's, unless
-    its lead is within the error.
+def _choose(last: list[Trial]) -> Trial:
+    """Choose the best full run; the plan's own, the first, unless another is better by a standard
+    error.
     """
     planned, best = last[0], max(last, key=lambda trial: trial.rank)
     return best if best.rank > planned.rank + planned.standard_error else planned
 
 
-def _own_settings(plan: Plan) -> Settings:
-    """Return what is searched over, as the plan has it."""
+def _list_own_settings(plan: Plan) -> Settings:
+    """Settings that are searched over, with the plan's values."""
     found = {"server.lr": f"{plan.server.lr:g}", "server.rounds": str(plan.server.rounds)}
-    if not plan.local.normalise:  # else neither the rate nor the clip changes anything
+    if not plan.local.normalise:  # normalised updates depend on neither rate nor clip
         found["local.lr"] = f"{plan.local.lr:g}"
         if hasattr(plan.codec, "clip"):
             found["codec.clip"] = f"{plan.codec.clip:g}"
@@ -187,8 +188,8 @@ def _own_settings(plan: Plan) -> Settings:
     return found
 
 
-def _neighbours(own: Settings) -> list[Settings]:
-    """Return the settings with one changed, to less and to more."""
+def _list_neighbours(own: Settings) -> list[Settings]:
+    """List variants with one setting decreased or increased."""
     found = []
     for key, factor in (
         ("local.lr", 3.0),
@@ -208,10 +209,8 @@ def _neighbours(own: Settings) -> list[Settings]:
     return found
 
 
-def _joined(own: Settings, tried: list[Trial]) -> Settings:
-    """Return every single change that was better than the plan, made at once; of two of one key the
-    better.
-    """
+def _combine_improvements(own: Settings, tried: list[Trial]) -> Settings:
+    """Combine all single changes that improved on the plan; of two for one key, the better."""
     better = sorted(
         (trial for trial in tried[1:] if trial.rank > tried[0].rank), key=lambda trial: trial.rank
     )
@@ -226,21 +225,21 @@ def _joined(own: Settings, tried: list[Trial]) -> Settings:
     }
 
 
-def _best(tried: list[Trial], count: int) -> list[Settings]:
+def _select_best(tried: list[Trial], count: int) -> list[Settings]:
     return [
         trial.settings
         for trial in sorted(tried, key=lambda trial: trial.rank, reverse=True)[:count]
     ]
 
 
-def _distinct(wanted: list[Settings]) -> list[Settings]:
+def _remove_duplicates(wanted: list[Settings]) -> list[Settings]:
     return [one for number, one in enumerate(wanted) if one not in wanted[:number]]
 
 
-def _changed(
+def _apply_settings(
     tree: dict[str, Any], settings: Settings, own: Settings | None = None
 ) -> dict[str, Any]:
-    """Return a plan's tables with settings, or with those only that differ from its own."""
+    """Apply settings to a plan's tables; with `own`, only those that differ from it."""
     made = copy.deepcopy(tree)
     for key, value in settings.items():
         if own is None or own[key] != value:
@@ -248,11 +247,9 @@ def _changed(
     return made
 
 
-def _validated(tree: dict[str, Any], settings: Settings, clients: int | None) -> Plan:
-    """Return the plan of one trial, measured after its last round on train rows that are
-    held out.
-    """
-    made = _changed(tree, {**settings, "server.evaluate_every": settings["server.rounds"]})
+def _build_trial_plan(tree: dict[str, Any], settings: Settings, clients: int | None) -> Plan:
+    """Build the plan of one trial, evaluated after its last round on held-out training rows."""
+    made = _apply_settings(tree, {**settings, "server.evaluate_every": settings["server.rounds"]})
     made["selected_by"] = (
         "tacit tune: one of its runs, to choose from by accuracy on held-out training rows"
     )
@@ -263,7 +260,7 @@ def _validated(tree: dict[str, Any], settings: Settings, clients: int | None) ->
     return parse(made)
 
 
-def _trial(settings: Settings, outcome: Outcome) -> Trial:
+def _read_trial(settings: Settings, outcome: Outcome) -> Trial:
     folder = outcome.folder
     entries = list(run_folder.entries(folder)) if folder else []
     rounds, prepared = (
