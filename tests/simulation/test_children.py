@@ -129,7 +129,7 @@ def test_a_killed_worker_is_told_in_one_sentence(tmp_path) -> None:
         model={"name": "tests.simulation.modules:Tiny"},
         engine__workers=1,
     )
-    with pytest.raises(RunError, match="a worker process ended without an answer"):
+    with pytest.raises(RunError, match="a worker process ended without a result"):
         simulation.start(job, tmp_path / "runs", Kills())
     simulation.resume(tmp_path / "runs" / "small-1", allow_code=True)
 

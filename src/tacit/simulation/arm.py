@@ -1,5 +1,5 @@
-"""One arm of a simulated run: a site with everybody's rows, its exchanges, and how its models are
-measured.
+"""One arm of a simulated run: a site with all clients' rows, its exchanges, and how its models are
+evaluated.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What the arms of a simulated run share: the desk, the root of its randomness, the rows, a
-    module from Python.
+    """What the arms of a simulated run share: the desk, the root of its randomness, the rows, and a
+    module given in Python.
     """
 
     desk: Desk
@@ -55,16 +55,14 @@ class Setting:
 
 
 class Pooled(Train):
-    """Central training as a round: one client holds every row, in the form the plan's features give
-    it.
-    """
+    """Central training as a round: one client has all rows, with the plan's features."""
 
     def __init__(self, setting: Setting, plan: Plan, site: Site) -> None:
         super().__init__(site.agreement, setting.draws)
         self._handed_over = pooled_rows(plan)
 
     def claims(self, clients: int) -> tuple[Claim, ...]:
-        """Return that all rows are in one place, and in what form."""
+        """The claim that all rows are in one place, and in what form."""
         return (self._handed_over,)
 
 
@@ -97,9 +95,10 @@ class SimulatedArm:
         )
 
     def _set_validation_rows_aside(self) -> tuple[Rows, Rows] | None:
-        """Split the rows of central training, which keeps the pass that validation rows choose.
+        """Set validation rows aside in central training, which keeps the pass with the best
+        validation loss.
 
-        A plan's own central training uses all rows.
+        A plan whose own regime is central trains on all rows.
         """
         plan, data, draws = self.plan, self.setting.data, self.setting.draws
         chooses = plan.regime == "central" and plan.baseline_settings == "own"
@@ -115,7 +114,7 @@ class SimulatedArm:
         return halves
 
     def run(self, checkpointed: Checkpoint | None) -> Checkpoint:
-        """Return the arm after its last round."""
+        """Run the arm to its last round."""
         desk, workers = self.setting.desk, self.plan.engine.workers
         now = (
             self._taken_up(checkpointed)
@@ -129,8 +128,8 @@ class SimulatedArm:
             return loop.run_rounds(self.arm, desk, carrier, now)
 
     def _taken_up(self, begun: Checkpoint) -> Checkpoint:
-        """Return a checkpoint of this arm if it fits the plan's model and clients, and what clients
-        kept fits it.
+        """Accept a checkpoint of this arm if it matches the plan's model and clients, and the state
+        that clients stored matches it.
         """
         readable = self.site.agreement.codec.decoded_by == "server"
         size = self.learner.size if readable else 0
@@ -142,8 +141,8 @@ class SimulatedArm:
         return begun
 
     def last_model(self, now: Checkpoint) -> Vector:
-        """Return the arm's model after its last round; where only clients can read it, as the
-        simulated ones do.
+        """The arm's model after its last round; if only clients can decode it, as the simulated
+        ones do.
         """
         if self.halves:
             from tacit.simulation.baselines.early_stop import read_kept_model
@@ -195,12 +194,12 @@ class SimulatedArm:
                 assert_never(plan.data.deal)
 
     def _folder(self, what: str) -> Path:
-        """Return where clients keep their part of the model, or what they remember of the codec."""
+        """The folder where clients store their part of the model, or their state of the codec."""
         kept = self.setting.desk.folder / run_folder.PRIVATE
         return kept / self.name if what == "model" else kept / f"{self.name}.{what}"
 
     def _clients(self) -> Clients:
-        """Who trains on which rows: everybody on the rows it keeps, or one client on all of them."""
+        """The rows that each client trains on: its own, or one client with all of them."""
         data = self.setting.data
         if self.regime == "central":
             return pooled(data.clients)
@@ -282,7 +281,7 @@ class SimulatedArm:
                 assert_never(self.regime)
 
     def _canaries(self) -> Canaries | None:
-        """The canaries that take part, if the plan wants some."""
+        """The canaries that take part, if the plan has any."""
         if self.plan.audit.canaries is None:
             return None
         from tacit.simulation.adversaries.canaries import build_canaries
@@ -290,7 +289,9 @@ class SimulatedArm:
         return build_canaries(self.plan, self.agreement, len(self.site.names), self.setting.draws)
 
     def list_audits(self, now: Checkpoint) -> list[record.Audited]:
-        """What the arm's canaries show about the privacy loss its plan states, if there are any."""
+        """What the arm's canaries show about the privacy loss that the plan states, if there are
+        any.
+        """
         canaries = self._canaries()
         return canaries.list_audits(self.plan, now.arrays) if canaries is not None else []
 
@@ -304,7 +305,7 @@ class SimulatedArm:
         return CleanRows(self.plan, setting.data.public, setting.draws, setting.module).at
 
     def _member(self) -> Member:
-        """The server with the rows it was sent; they stand after the last client's."""
+        """The server as a client, with the rows it was sent; they follow the last client's rows."""
         disclosure = self.disclosure
         if disclosure is None or disclosure.rows.height == 0:
             return nobody
@@ -363,7 +364,7 @@ class SimulatedArm:
         )
 
     def _local_only(self, now: Checkpoint) -> Checkpoint:
-        """Train every client by itself and measure the average of their models' figures."""
+        """Train every client by itself and average the metrics of their models."""
         began, desk, clients = time.perf_counter(), self.setting.desk, len(self.site.names)
 
         def tick(done: int) -> None:

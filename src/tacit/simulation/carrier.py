@@ -1,9 +1,9 @@
-"""Many clients on one machine: one site with everybody. Workers answer for chunks of the cohort, so
-that only sums travel.
+"""A carrier for many clients on one machine, as one site. Workers respond for chunks of the cohort,
+so that only sums are transferred.
 
 Chunks depend on the cohort alone. Each is summed client by client, and chunks are merged in order,
 so floating-point sums are the same to the bit with any number of workers. At most a few chunks are
-in flight, so memory does not grow with the cohort.
+processed at once, so memory does not grow with the cohort.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     from tacit.secure_aggregation import Helper
 
 Work = Callable[[Exchange, Request], "Future[Gathered]"]
-"""Answers a request for some clients in the background and returns their sum."""
+"""Compute the response of some clients in the background, as their sum."""
 
 Helpers = tuple[dict[str, "Helper"], ...]
-"""The helpers in order, each by the name of the exchange that asks it."""
+"""The helpers in order, each by the name of the exchange that uses it."""
 
 _BESIDE_A_MODEL = 1 << 20
 """Maximum bytes of a request in addition to a model; the rest of a longer one goes through a pipe."""
 
 
 class Simulation:
-    """A carrier whose one site holds everybody's rows. Helpers of secure sums, by exchange, are
-    parties of their own.
+    """A carrier with one site that has all rows. The helpers of secure aggregation, by exchange,
+    are separate parties.
     """
 
     def __init__(self, site: Site, work: Work, workers: int, helpers: Helpers = ()) -> None:
@@ -53,11 +53,11 @@ class Simulation:
         self._work = work
 
     def willing(self, cohort: Names) -> Names:
-        """Return those who have rows to train on."""
+        """The clients of a cohort that have rows to train on."""
         return cohort[self.site.weights[cohort] > 0]
 
     def carry(self, exchange: Exchange, request: Request, tick: Tick) -> Gathered:
-        """Return the sum over the asked clients; `tick` hears how many are done."""
+        """The sum over the requested clients; `tick` receives the number that have finished."""
         if exchange.asks_helpers:
             asked = tuple(helper[exchange.name] for helper in self.helpers)
             return ask_helpers(exchange, request, asked, self.clients)
@@ -80,7 +80,7 @@ class Simulation:
         return found
 
     def _collude(self, exchange: Exchange, request: Request) -> None:
-        """Let attackers who work together see what they would honestly send, before anybody answers
+        """Show colluding attackers the updates they would honestly send, before any client responds
         in this round.
         """
         site, round_no = self.site, request.round_no
@@ -93,14 +93,14 @@ class Simulation:
             site.behaviour.collude(seen, len(request.to), round_no)
 
     def read(self, request: Request) -> Vector:
-        """Return the model as the simulated clients read it."""
+        """The model as the simulated clients decode it."""
         return self.site.model(request)
 
 
 def ask_helpers(
     exchange: Exchange, request: Request, helpers: tuple[Helper, ...], clients: int
 ) -> Gathered:
-    """Return the parts of the asked helpers; between server and helper lies nothing but bytes."""
+    """The shares of the requested helpers; server and helper exchange only bytes."""
     intake, total, bytes_up = (
         Intake(request.to.tolist(), request.round_no, clients),
         exchange.empty(),
@@ -109,7 +109,7 @@ def ask_helpers(
     for number in request.to.tolist():
         try:
             frame = exchange.respond(helpers[number - 1], request)
-            assert frame is not None, "a helper answers or refuses"
+            assert frame is not None, "a helper responds or refuses"
             bytes_up += messages.size(frame)
             exchange.receive(intake, total, frame)
         except WireError as error:
@@ -121,9 +121,7 @@ def ask_helpers(
 def simulation(
     site: Site, exchanges: tuple[Exchange, ...], workers: int, helpers: Helpers = ()
 ) -> Iterator[Simulation]:
-    """Yield the carrier of a simulation: workers are threads for compiled learners, else
-    processes.
-    """
+    """Yield the carrier of a simulation; workers are threads for compiled learners, else processes."""
     assert site.learner is not None
     make = _threads if site.learner.parallel == "threads" else _processes
     with make(site, site.learner, exchanges, workers) as work:
@@ -154,7 +152,7 @@ def _threads(
 
 
 _inherited: dict[str, Any] = {}
-"""What a forked process takes over from its parent: rows and model code need no copying and no
+"""What a forked process inherits from its parent: rows and model code need no copying and no
 pickling.
 """
 
@@ -179,7 +177,7 @@ def _processes(
                 nonlocal written
                 if (
                     written is None or written[0] is not request.frame
-                ):  # once for all parts of a question; the last is answered
+                ):  # once for all chunks of a request; the previous request is complete
                     head, payload = request.frame
                     written = (
                         request.frame,

@@ -1,5 +1,5 @@
-"""Rows that leave before round one, in a simulation: who would send what, and who holds what
-afterwards.
+"""Rows that a simulation discloses before round one: which client sends which rows, and the rows of
+each party afterwards.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from tacit.runs.record import DisclosedRows
 
 @dataclass(frozen=True, kw_only=True)
 class Disclosure:
-    """Who holds what after rows were disclosed: every client the rows it kept, and the server those
-    it was sent.
+    """The rows of each party after disclosure: every client has the rows it kept, and the server
+    those it received.
 
-    `train` are the kept rows, client after client, then the server's; `clients` holds the kept rows
-    of each client, and `holders` the same with the server as one more holder at the end.
-    `clients_weight` is what all clients said they count, in rows.
+    `train` are the kept rows, client by client, then the server's. `clients` are the kept rows of
+    each client; `holders` also has the server, as one more holder at the end. `clients_weight` is
+    the total number of rows that clients declared as their weight.
     """
 
     train: Rows
@@ -43,7 +43,7 @@ class Disclosure:
     facts: DisclosedRows
 
     def parquet(self) -> bytes:
-        """Return the server's rows as they are stored in the run's folder."""
+        """The server's rows in the format of the run's folder."""
         buffer = io.BytesIO()
         self.rows.write_parquet(buffer)
         return buffer.getvalue()
@@ -51,7 +51,7 @@ class Disclosure:
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """What would leave: the offer, the very messages, and what they would show."""
+    """What would be sent: the release, the actual messages, and what they would reveal."""
 
     offer: disclosing.RowRelease
     messages: list[Frame]
@@ -66,9 +66,7 @@ def disclosed(
     encode: Callable[[pl.DataFrame], Rows],
     draws: Draws,
 ) -> Disclosure | None:
-    """Return who holds what after every client has sent what the plan lets it; None if the plan
-    discloses nothing.
-    """
+    """Disclose the rows that the plan allows each client to send; None if it discloses none."""
     if plan.data.share is None:
         return None
     ahead = preview_of(plan, table, clients, draws)
@@ -99,7 +97,7 @@ def disclosed(
 
 
 def preview_of(plan: Plan, table: data.Table, clients: Clients, draws: Draws) -> Preview:
-    """Return what every client would send under the plan's rule."""
+    """Preview what every client would send under the plan's rule."""
     if plan.data.share is None:
         raise PlanError(
             f"plan {plan.name!r} discloses no rows: it has no [data.share] table; add one with rule"

@@ -1,4 +1,4 @@
-"""How good the one model of a simulated run is, for everybody and for each client."""
+"""Evaluate the common model of a simulated run, for all clients and for each of them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tacit.simulation.prepared_rows import SimulatedData
 
 @dataclass(frozen=True, kw_only=True)
 class OneModel:
-    """Everybody has the same model: it is measured on the common test rows, and at the end on each
-    client's own.
+    """Evaluates one model for all clients on the common test rows, and at the end on each client's
+    own rows.
     """
 
     arm: str
@@ -31,13 +31,13 @@ class OneModel:
     spread: bool = True
 
     def after_round(self, model: Vector, state: State, history: History) -> Evaluation:
-        """Return the figures on the test rows, if this round is measured."""
+        """The metrics on the test rows, if this round is evaluated."""
         if not self.plan.server.is_evaluated(state.round_no) or not len(self.data.test):
             return Evaluation()
         return Evaluation(metrics=self.figures(model))
 
     def figures(self, model: Vector) -> dict[str, float]:
-        """Return the figures on the test rows."""
+        """The metrics on the test rows."""
         metrics = server.measure(
             self.learner.predict(model, self.data.test.inputs), self.data.test.labels
         )
@@ -45,9 +45,7 @@ class OneModel:
         return {**metrics, **self._attack(model), **clamped}
 
     def at_the_end(self, model: Vector, rounds: int, history: History) -> Evaluation:
-        """Return how each class fares on the test rows, and the accuracy on each client's
-        own rows.
-        """
+        """The metrics of each class on the test rows, and the accuracy on each client's own rows."""
         if not self.spread or not len(self.data.test):
             return Evaluation()
         test = self.data.test
@@ -68,8 +66,8 @@ class OneModel:
         return [round(float(share), 4) for share in shares]
 
     def _attack(self, model: Vector) -> dict[str, float]:
-        """Return how often a backdoor's patch makes other rows pass for its target, if the plan has
-        a backdoor.
+        """The share of other rows that a backdoor's trigger turns into its target class, if the
+        plan has a backdoor.
         """
         rows = self.data.corruption.backdoor if self.data.corruption else None
         if rows is None or not len(rows):

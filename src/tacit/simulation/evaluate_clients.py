@@ -1,6 +1,4 @@
-"""Where every client has a model of its own, how good are they? Clients are evaluated one by one,
-in processes.
-"""
+"""Evaluate clients' own models one by one, in worker processes."""
 
 from __future__ import annotations
 
@@ -30,8 +28,8 @@ _inherited: dict[str, Any] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Models:
-    """Clients' own models at one moment: the shared part, the clients, and the round before which
-    their own parts stood.
+    """Clients' own models at one time: the shared part, the clients, and the round before which
+    their private parts were stored.
     """
 
     site: Site
@@ -44,8 +42,8 @@ class Models:
 def evaluate_clients(
     models: Models, workers: int, after_training: bool, tick: Callable[[int], None]
 ) -> list[Figures]:
-    """Return figures of clients' models, as they stand or after the training they would do; nothing
-    is kept or sent.
+    """Evaluate clients' models as they are, or after the training they would do; nothing is stored
+    or sent.
     """
     _inherited.update(models=models, after_training=after_training)
     found = []
@@ -77,7 +75,7 @@ def _evaluate(client: int) -> Figures:
 def entry_of(
     arm: str, round_no: int, clients: NDArray[np.int64], figures: list[Figures]
 ) -> record.ClientsEvaluated:
-    """Return the record's entry of how clients' models did."""
+    """The record's entry with the metrics of clients' models."""
     return record.ClientsEvaluated(
         arm=arm,
         round_no=round_no,
@@ -88,9 +86,7 @@ def entry_of(
 
 
 def averaged(figures: list[Figures]) -> Figures:
-    """Return arithmetic means over clients of every figure, and the geometric means of the two
-    accuracies.
-    """
+    """Arithmetic means of every metric over clients, and geometric means of the two accuracies."""
     if not figures:
         return {}
     means = {name: float(np.nanmean([one[name] for one in figures])) for name in figures[0]}
@@ -103,11 +99,11 @@ def averaged(figures: list[Figures]) -> Figures:
 
 
 def remember(history: History, entry: record.ClientsEvaluated, clients: int) -> History:
-    """Return a history with one more evaluation, of some of all `clients`: means of the `late`
-    ones, and each client's `best` and whether it was `seen`.
+    """Extend a history by one evaluation of some of all `clients`: the means of the `late` ones,
+    each client's `best`, and whether it was `seen`.
 
-    Row 0 of `late` and `best` is the accuracy on the common test rows, row 1 on rows like the
-    client's own.
+    Row 0 of `late` and `best` is the accuracy on the common test rows, row 1 the accuracy on rows
+    like the client's own.
     """
     late = history.get("late", np.zeros((2, 0)))
     best, seen = (
@@ -126,12 +122,12 @@ def remember(history: History, entry: record.ClientsEvaluated, clients: int) -> 
 
 
 def over_rounds(history: History) -> Figures:
-    """Return two forms taken over rounds: the mean of the last ten measured, and the best a client
-    saw, as papers print it.
+    """Two summaries over rounds: the mean of the last ten evaluations, and each client's best, as
+    papers report it.
 
-    With label skew one round's model leans to the labels of that round's cohort, so the mean over
-    ten says more than the last. The best round is optimistic: it is chosen on the test rows; a
-    client that never took part counts as 0.
+    With label skew, the model of one round is biased towards the labels of that round's cohort, so
+    the mean over ten rounds is more informative than the last. The best round is optimistic,
+    because it is chosen on the test rows; a client that never took part counts as 0.
     """
     if not history:
         return {}
@@ -149,9 +145,7 @@ def over_rounds(history: History) -> Figures:
 
 
 def geometric(values: list[float]) -> float:
-    """Return the geometric mean; values at 0 count as one in a thousand, so that one client does
-    not decide alone.
-    """
+    """The geometric mean; values of 0 count as 0.001, so that a single client does not decide it."""
     present = [max(value, 1e-3) for value in values if not math.isnan(value)]
     return math.exp(sum(math.log(value) for value in present) / len(present)) if present else 0.0
 
@@ -162,8 +156,8 @@ def _none_as_zero(value: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnModels:
-    """Every client has a model of its own: the shared part is measured with the own parts of a
-    round's cohort.
+    """Evaluates models with private parts: the shared part with the private parts of a round's
+    cohort.
     """
 
     arm: str
@@ -174,7 +168,7 @@ class OwnModels:
     tick: Callable[[int, int, int], None]
 
     def after_round(self, model: Vector, state: State, history: History) -> Evaluation:
-        """Return how the new shared part does with the own parts of this round's cohort."""
+        """Metrics of the new shared part with the private parts of this round's cohort."""
         if not self.plan.server.is_evaluated(state.round_no) or not len(state.cohort):
             return Evaluation()
         figures = self._figures(model, state.cohort, state.round_no + 1)
@@ -186,11 +180,11 @@ class OwnModels:
         )
 
     def at_the_end(self, model: Vector, rounds: int, history: History) -> Evaluation:
-        """Return how clients do with the final shared part, before ("assembled") and after their
-        local training.
+        """Metrics of clients with the final shared part, before ("assembled") and after their local
+        training.
 
-        Beside them stand figures over the rounds so far: the last ten, and the best round as
-        FedVocab's code takes it.
+        They are followed by summaries over the rounds so far: the last ten, and the best round as
+        in FedVocab's code.
         """
         count = len(self.site.names)
         size = min(self.plan.server.test_clients or count, count)
@@ -226,7 +220,7 @@ class OwnModels:
 
 
 def tests_of(plan: Plan, data: SimulatedData, draws: Draws) -> training.Tests:
-    """Return what clients' own models are measured on."""
+    """The rows on which clients' own models are evaluated."""
     common = _some(data.test, plan.server.test_rows, draws.at("test-rows"))
     return training.Tests(
         common=common, own=data.own, own_clients=data.own_clients, measure=server.measure

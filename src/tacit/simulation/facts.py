@@ -1,4 +1,4 @@
-"""What the record says of a simulation's rows, and the claim of central training."""
+"""Facts about a simulation's rows for the record, and the claim of central training."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from tacit.simulation.prepared_rows import SimulatedData
 
 
 def pooled_rows(plan: Plan) -> Claim:
-    """Return what central training costs a row: it is handed over, its numbers perhaps as
-    channels.
-    """
+    """The claim of central training: every row is handed over, possibly with quantised numbers."""
     settings, form = plan.features.quantise, ""
-    trust: tuple[str, ...] = ("whoever holds the rows",)
+    trust: tuple[str, ...] = ("the party that holds the rows",)
     if settings is not None:
         form = f", with {prose_rows.describe_quantisation(settings)}; not differentially private"
         if settings.trained_on == "tokens":
-            trust = (*trust, "that nobody gives the clients' secret to whoever holds the rows")
+            trust = (
+                *trust,
+                "that nobody gives the clients' secret to the party that holds the rows",
+            )
     return Claim(
         mechanism=f"all rows in one place{form}",
         event=Open(),
@@ -36,7 +37,7 @@ def pooled_rows(plan: Plan) -> Claim:
 
 
 def prepared(plan: Plan, data: SimulatedData, learner: training.Learner) -> record.Prepared:
-    """Return the data as the run sees it."""
+    """Describe the data of the run for the record."""
     return record.Prepared(
         source=data.source,
         clients=len(data.clients),
@@ -55,8 +56,8 @@ def prepared(plan: Plan, data: SimulatedData, learner: training.Learner) -> reco
 
 
 def label_skew(data: SimulatedData) -> float:
-    """Return how far clients' labels are from all labels, on average over rows, beyond that of
-    labels dealt at random.
+    """Label skew: the mean over rows of the distance between their client's labels and all labels,
+    minus that of labels dealt at random.
 
     Distances are total variation distances, from 0 to 1.
     """
@@ -66,7 +67,7 @@ def label_skew(data: SimulatedData) -> float:
     )
     dealt = np.random.default_rng(0).permutation(
         labels
-    )  # a fixed deal: it protects nobody and trains nothing
+    )  # a fixed seed: this is only used for a statistic
     found = max(
         0.0,
         _distance(labels, holders, len(data.train.classes))
@@ -76,8 +77,8 @@ def label_skew(data: SimulatedData) -> float:
 
 
 def _distance(labels: NDArray[np.int32], holders: NDArray[np.int64], classes: int) -> float:
-    """Return the mean over rows of the total variation distance between their client's labels and
-    all labels.
+    """The mean over rows of the total variation distance between their client's labels and all
+    labels.
     """
     if not len(labels):
         return 0.0
@@ -86,5 +87,5 @@ def _distance(labels: NDArray[np.int32], holders: NDArray[np.int64], classes: in
     sizes = np.bincount(holders)
     shared = np.minimum(
         counts / sizes[pairs // classes], overall[pairs % classes]
-    )  # 1 - distance is the sum of what both share
+    )  # 1 - distance is the overlap of both distributions
     return float(1 - (shared * sizes[pairs // classes]).sum() / len(labels))

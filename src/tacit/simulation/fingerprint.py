@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 def fingerprints_of(plan: Plan, data: SimulatedData) -> Fingerprints:
-    """Fingerprints of a simulated run."""
+    """Fingerprints of a simulated run's plan and data."""
     return compute_fingerprints(plan, data_fingerprint(data))
 
 
 def data_fingerprint(data: SimulatedData) -> str:
-    """Return a hash of the prepared rows: inputs, labels, who holds them, the test, public and
+    """A hash of the prepared rows: inputs, labels, their clients, and the test, public and
     disclosed rows.
     """
     digest = hashlib.sha256()
     for name, array in _arrays_of(data):
-        # The header keeps apart what would be the same bytes in another shape or under another
+        # The header separates arrays that have the same bytes but another shape or another
         # name.
         digest.update(f"{name} {array.dtype.str} {array.shape};".encode())
         digest.update(np.ascontiguousarray(array).data)

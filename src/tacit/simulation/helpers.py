@@ -23,7 +23,9 @@ def draw_public_keys(plan: Plan, draws: Draws) -> tuple[bytes, ...]:
 def build_simulated_helpers(
     plan: Plan, site: Site, exchanges: tuple[Exchange, ...], draws: Draws, folder: Path
 ) -> tuple[dict[str, Helper], ...]:
-    """Build the helpers in order; each has one entry per secure sum, by the sum's name."""
+    """Build the helpers in order; each has one entry per secure aggregation, by the name of its
+    exchange.
+    """
 
     @cache
     def key_of_site(client: int) -> bytes:

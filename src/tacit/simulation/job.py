@@ -1,4 +1,4 @@
-"""A whole run: the plan's arms one after the other, from the last checkpoint on."""
+"""A whole run: the arms of the plan in sequence, starting from the last checkpoint."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def start(
 ) -> Path:
     """Run a plan to its end in a new folder and return the folder."""
     plans.check(plan)
-    negotiated.read_negotiated(plan)  # refused before anything is made
+    negotiated.read_negotiated(plan)  # refuse before any file is written
     plan = plans.pin_own_parts(plan)  # a resumed run needs the same code
     check_own_parts(plan, module)
     place = run_folder.create(plan, root)
@@ -52,9 +52,7 @@ def start(
             observer.opened(place)
             return Job(place, plan, observer, input_rows, module, allow_code=True).run()
     except TacitError:
-        if not (
-            place / checkpoint.NAME
-        ).exists():  # nothing was trained: the folder would only be in the way
+        if not (place / checkpoint.NAME).exists():  # nothing was trained, so the folder is useless
             run_folder.remove(place)
         raise
 
@@ -67,8 +65,7 @@ def resume(
     *,
     allow_code: bool = False,
 ) -> Path:
-    """Take a run up where its last checkpoint left it and run it to its end; a finished run is left
-    as it is.
+    """Resume a run from its last checkpoint and run it to its end; a finished run is not changed.
 
     A run's folder may come from anybody, so a class that its plan names is imported only with
     `allow_code`.
@@ -77,7 +74,7 @@ def resume(
     plan = run_folder.read_plan(place)
     if plan.data.source == GIVEN and input_rows is None:
         raise RunError(
-            f"{place}: its rows were handed over in Python; resume it there with"
+            f"{place}: its rows were given in Python; resume it there with"
             " tacit.resume(folder, rows=…)"
         )
     observer = observer or Silence()
@@ -102,19 +99,19 @@ class Job:
     ) -> None:
         self.place, self.plan, self.observer = place, plan, observer
         self.input_rows, self.module, self.allow_code = input_rows, module, allow_code
-        self.model: Vector | None = None  # the run's last one, once it is there
+        self.model: Vector | None = None  # the last checkpoint of the run, once it exists
         self.draws = Draws.seeded(plan.seed)
         self.arms = arms_of(plan)
         self._encoded: list[tuple[Features, SimulatedData]] = []
 
     def run(self) -> Path:
-        """Run what is left of every arm."""
+        """Run the remaining part of every arm."""
         found = recover(self.place, self.plan, self.arms)
         last = found.last
         if found.is_abandoned:
             raise build_abandoned_error(self.place)
         if found.is_finished:
-            delete_keys(self.place)  # a kill may have come between
+            delete_keys(self.place)  # the process may have been killed in between
             return self.place
         require_permission(
             self.place / run_folder.PLAN,
@@ -146,9 +143,7 @@ class Job:
         )
 
     def _setting_of(self, name: str, setting: Setting) -> Setting:
-        """Return what an arm stands on: the run's rows, or the same rows in features of the arm's
-        own.
-        """
+        """The rows of an arm: those of the run, or the same rows with the arm's own features."""
         plan = self.arms[name]
         if plan.features == self.plan.features or isinstance(self.input_rows, Numbers):
             return setting
@@ -188,7 +183,7 @@ class Job:
         loop.finish(simulated.arm, setting.desk, now, model, following)
 
     def _open(self, setting: Setting, simulated: SimulatedArm) -> None:
-        """Write down what the run starts from, and what left before round one."""
+        """Write the start of the record: what the run uses, and what was released before round one."""
         desk, data = setting.desk, setting.data
         learner = simulated.learner
         write_beginning(desk, self.plan, learner, prepared(self.plan, data, learner), data.released)

@@ -1,6 +1,4 @@
-"""Rows that are numbers already, from Python: trained on as in any run, in a folder that is gone
-afterwards.
-"""
+"""Training on numeric rows given in Python, as in any run, in a temporary folder."""
 
 from __future__ import annotations
 
@@ -22,28 +20,24 @@ from tacit.runs.record import Entry
 from tacit.simulation.prepared_rows import SimulatedData
 
 _BLOCK = 512
-"""How many rows a model reads at a time."""
+"""Rows that a model reads at once."""
 _NOBODY = Clients(order=np.empty(0, np.int64), starts=np.zeros(1, np.int64))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers:
-    """Encoded rows and who holds them. Nothing has to be read from them to make features, so
-    nothing is released for that.
-    """
+    """Encoded rows and their clients. Features need no statistics of them, so nothing is released."""
 
     rows: Rows
     clients: Clients
 
     def as_data(self, settings: Features) -> SimulatedData:
-        """Return the data of a simulated run without test rows: whoever has numbers measures
-        elsewhere.
-        """
+        """The data of a simulated run without test rows: the caller evaluates the model."""
         rows = replace(self.rows, inputs=features.scale_rows(self.rows.inputs, settings))
         train = rows.take(self.clients.order)
         holders = Clients(order=np.arange(len(train)), starts=self.clients.starts)
         return SimulatedData(
-            source=f"Numbers handed over in Python: {len(train):,} train rows; none were held out.",
+            source=f"Numbers given in Python: {len(train):,} train rows; none were held out.",
             train=train,
             clients=holders,
             test=rows.take(np.empty(0, np.int64)),
@@ -57,7 +51,7 @@ class Numbers:
 
 @dataclass(frozen=True, kw_only=True)
 class Trained:
-    """A model made from numbers, without the rows it was made from, and the record of how."""
+    """A model trained on numeric rows, without these rows, and the record of the run."""
 
     plan: Plan
     module: object | None
@@ -66,13 +60,12 @@ class Trained:
     entries: tuple[Entry, ...]
 
     def probabilities(self, inputs: Inputs) -> NDArray[np.float64]:
-        """Return one line per row with the probability of each class.
+        """The probability of each class, one line per row.
 
-        Guarantees: a row's line is the same to the bit, whichever other rows are asked about with
-        it.
+        Guarantees: a row's line is the same to the bit, regardless of the other rows in the call.
         """
-        # Sums over blocks of other sizes are made in another order; so all blocks are full, the
-        # last one with its last row.
+        # The block size determines the order of summation, so all blocks are full, the
+        # last one padded with its last row.
         whole = -(-len(inputs) // _BLOCK) * _BLOCK
         seen = features.scale_rows(
             inputs.take(np.minimum(np.arange(whole), len(inputs) - 1)), self.plan.features
@@ -89,9 +82,7 @@ class Trained:
 def train_numbers(
     plan: Plan, numbers: Numbers, module: object | None = None, observer: Observer | None = None
 ) -> Trained:
-    """Return what a run of the plan makes of the numbers; its folder is removed, its record is kept
-    in memory.
-    """
+    """Run the plan on the numbers; the folder is removed, and the record is kept in memory."""
     from tacit.simulation.job import Job
 
     plans.check(plan)

@@ -23,15 +23,16 @@ from tacit.simulation.disclosure import Disclosure, Preview, disclosed, preview_
 
 @dataclass(frozen=True, kw_only=True)
 class SimulatedData:
-    """Everything a simulation stands on: training rows in client order, who holds them, the test
-    rows, and how we got there.
+    """The data of a simulation: training rows in client order, their clients, the test rows, and
+    how they were prepared.
 
-    `own` are rows of each client on which the model is tried for that client alone: rows held out
-    at the client, or its part of the test rows, if the plan asks for that, else its training rows.
-    `lexicon` says what word numbers mean. `released` names what was read from clients' rows in the
-    clear to make features of them, `fitted` and `habits` hold it. `public` are rows that the center
-    has and no client. `corruption` says which clients an experiment corrupted; `train` is what they
-    hold. `words_seen` is the share of the words of a sample of training texts that the model reads.
+    `own` are rows of each client for evaluating the model for that client alone: rows held out at
+    the client, or its part of the test rows, if the plan asks for that, else its training rows.
+    `lexicon` maps word numbers to words. `released` describes what was read from clients' rows in
+    the clear to build features; `fitted` and `habits` contain it. `public` are rows that the server
+    has and no client. `corruption` says which clients an experiment corrupted; `train` are their
+    rows after that. `words_seen` is the share of the words in a sample of training texts that the
+    model reads.
     """
 
     source: str
@@ -113,10 +114,10 @@ def prepare(
 
 
 def read_table(plan: Plan, input_rows: object | None = None) -> data.Table:
-    """The rows of a simulated run: cleaned, split, and without rows that only the center has. Raise
-    DataError without test rows.
+    """The rows of a simulated run: cleaned, split, and without rows that only the server has. Raise
+    DataError if there are no test rows.
 
-    Public rows of another source are not read: they take none of these.
+    Public rows from another source are not read: they do not reduce these rows.
     """
     draws = Draws.seeded(plan.seed)
     own = plan if plan.public is None or plan.public.source is None else replace(plan, public=None)
@@ -126,7 +127,7 @@ def read_table(plan: Plan, input_rows: object | None = None) -> data.Table:
 
 
 def _words_seen(plan: Plan, table: data.Table, fitted: features.Fitted) -> float:
-    """The share of the words of a sample of training texts that the model reads; 1 where that has
+    """The share of the words in a sample of training texts that the model reads; 1 where that has
     no meaning.
     """
     if not table.columns.text or plan.features.text not in ("binary", "listed"):
@@ -150,14 +151,14 @@ def preview(
 
 
 def divided(plan: Plan) -> tuple[data.Table, Clients]:
-    """The rows of a simulated run as they are read, and which client holds which train rows."""
+    """The rows of a simulated run as read, and the training rows of each client."""
     draws = Draws.seeded(plan.seed)
     table, _ = _loaded(plan, draws, None, None)
     return table, _divided(plan, draws, table)[0]
 
 
 def trained_on(plan: Plan) -> tuple[data.Table, Clients]:
-    """The rows of a simulated run as they are read, and which client trains on which train rows."""
+    """The rows of a simulated run as read, and the rows that each client trains on."""
     draws = Draws.seeded(plan.seed)
     table, _ = _loaded(plan, draws, None, None)
     return table, _divided(plan, draws, table)[1]
@@ -174,7 +175,7 @@ def _loaded(
 
 
 def _divided(plan: Plan, draws: Draws, table: data.Table) -> tuple[Clients, Clients, Clients]:
-    """Which client holds which rows, and of these the rows trained on and the rows held out."""
+    """The rows of each client, divided into rows to train on and held-out rows."""
     clients = data.divide(table, plan.data, draws.at("partition"))
     if plan.data.local_test:
         return clients, *data.hold_out(clients, plan.data.local_test, draws.at("local-test"))
@@ -182,9 +183,7 @@ def _divided(plan: Plan, draws: Draws, table: data.Table) -> tuple[Clients, Clie
 
 
 def _listed_words(plan: Plan, lexicon: Lexicon | None) -> tuple[str, ...]:
-    """What the rows of a shared word table release: which words occur at the clients, most
-    frequent first.
-    """
+    """What a shared word table releases: the words that occur at the clients, most frequent first."""
     if lexicon is None or plan.private.words == "all":
         return ()
     which = "the list of words in all clients' texts"

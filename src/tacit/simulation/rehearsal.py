@@ -1,5 +1,5 @@
-"""A rehearsal on one machine: the rows of a simulation in files, one per site, so that the same run
-can be made between sites.
+"""Write the rows of a simulation to one file per site, so that the same run can be deployed on one
+machine.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Rehearsal:
 
 
 def prepare_rehearsal(plan: Plan, folder: Path, sites: int) -> Rehearsal:
-    """Write the rows of each site to a file; clients go to sites in the order of their names, and
-    none is divided.
+    """Write the rows of each site to a file; clients go to sites in the order of their names, each
+    to one site.
     """
     table, clients = divided(plan)
     if len(clients) < sites:

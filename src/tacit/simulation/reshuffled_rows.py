@@ -1,5 +1,5 @@
-"""A simulation whose rows change hands: before each round all training rows are dealt anew, in
-equal parts.
+"""A simulation that redistributes all training rows among clients before each round, in equal
+parts.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Build = Callable[[Rows, Clients], training.Learner]
 
 
 class ReshuffledRows:
-    """A learner whose clients hold other rows each round, as many as before; the rows of a round
-    follow from the draws.
+    """A learner whose clients have different rows each round, always the same number; the draws
+    determine the rows of a round.
     """
 
     personal = False
@@ -35,9 +35,7 @@ class ReshuffledRows:
         self.parallel: Literal["threads", "processes"] = self._first.parallel
 
     def in_round(self, round_no: int) -> training.Learner:
-        """Return the learner over the rows as they are held in a round; all workers of a round get
-        the same one.
-        """
+        """The learner over the rows of a round; all workers of a round get the same one."""
         with self._lock:
             if self._now[0] != round_no:
                 self._now = (
@@ -47,40 +45,40 @@ class ReshuffledRows:
             return self._now[1]
 
     def order(self, round_no: int) -> NDArray[np.int64]:
-        """Return in which order rows are dealt to clients in a round."""
+        """The order in which rows are dealt to clients in a round."""
         return self._draws.at(round_no).generator().permutation(len(self._rows))
 
     def initial(self, draws: Draws) -> Vector:
-        """Return the first model."""
+        """The initial model."""
         return self._first.initial(draws)
 
     def forget(self) -> None:
-        """Remove nothing: no part of this model stays with a client."""
+        """Does nothing: clients store no part of this model."""
 
     def check_kept(self, last_rounds: NDArray[np.int64], before: int) -> None:
-        """Check nothing: no part of this model stays with a client."""
+        """Does nothing: clients store no part of this model."""
 
     def worker(self) -> ReshuffledWorker:
-        """Return a worker that finds the rows of each round."""
+        """A worker that finds the rows of each round."""
         return ReshuffledWorker(self)
 
     def predict(self, model: Vector, inputs: Inputs) -> NDArray[np.float32]:
-        """Return logits."""
+        """The logits of some inputs."""
         return self._first.predict(model, inputs)
 
     def below(
         self, model: Vector, inputs: Inputs, slot: ClientSlot, round_no: int
     ) -> NDArray[np.float32]:
-        """Return what the last layer sees of some rows, whoever holds them."""
+        """The inputs of the last layer for some rows of any client."""
         return cast(training.HeadedLearner, self._first).below(model, inputs, slot, round_no)
 
     def tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
-        """Return the model as named arrays."""
+        """The model as named arrays."""
         return self._first.tensors(model)
 
 
 class ReshuffledWorker:
-    """A worker with memory of its own, made anew when the rows are."""
+    """A worker with its own memory, rebuilt when the rows change."""
 
     def __init__(self, learner: ReshuffledRows) -> None:
         self._learner = learner
@@ -89,7 +87,7 @@ class ReshuffledWorker:
     def train(
         self, model: Vector, slot: ClientSlot, draws: Draws, round_no: int = 1
     ) -> training.Update:
-        """Return the client's update on the rows it holds in this round."""
+        """The client's update on its rows of this round."""
         return self._in_round(round_no).train(model, slot, draws, round_no)
 
     def train_together(

@@ -30,13 +30,13 @@ Names = NDArray[np.int64]
 
 
 class Misbehaving(Honest):
-    """Some clients do harm from some round on."""
+    """Corrupted clients that misbehave from some round on."""
 
     def __init__(
         self, settings: Corrupt, corrupted: NDArray[np.bool_], draws: Draws, *, rows_before: bool
     ) -> None:
-        """`rows_before` says that after all clients' rows stand those the corrupted ones had
-        before, as further blocks.
+        """`rows_before` says that the original rows of the corrupted clients follow all clients'
+        rows, as further blocks.
         """
         super().__init__()
         self.settings, self.corrupted, self.draws = settings, corrupted, draws
@@ -44,7 +44,7 @@ class Misbehaving(Honest):
         self._before = len(corrupted) + np.cumsum(corrupted) - 1 if rows_before else None
 
     def acts(self, name: int, round_no: int) -> bool:
-        """Return whether a client does harm in a round."""
+        """Whether a client misbehaves in a round."""
         return bool(self.corrupted[name]) and round_no >= self.settings.from_round
 
     def trains(self, slot: ClientSlot, round_no: int) -> ClientSlot:
@@ -54,7 +54,7 @@ class Misbehaving(Honest):
         return slot._replace(block=int(self._before[slot.name]))
 
     def sends(self, slot: ClientSlot, update: Update, round_no: int, exchange: str) -> Update:
-        """Return what a client sends."""
+        """The update that a client sends."""
         if not self.acts(slot.name, round_no):
             return update
         settings = self.settings
@@ -80,14 +80,14 @@ class Misbehaving(Honest):
         assert_never(settings)
 
     def all_honest(self, names: Names, round_no: int) -> bool:
-        """Return whether none of these clients does harm in a round."""
+        """Whether none of these clients misbehaves in a round."""
         return round_no < self.settings.from_round or not self.corrupted[names].any()
 
     def votes(
         self, slot: ClientSlot, helped: NDArray[np.bool_], on: Names, round_no: int
     ) -> NDArray[np.bool_] | None:
-        """Return the votes of a tester that cheats: the opposite of what it found, or for its own
-        kind and against all others.
+        """The votes of a dishonest tester: the opposite of what it found, or for the corrupted
+        clients and against all others.
         """
         if not self.acts(slot.name, round_no):
             return None
@@ -102,11 +102,10 @@ class Misbehaving(Honest):
                 assert_never(self.settings.votes)
 
     def colluders(self, cohort: Names, round_no: int) -> Names:
-        """Return the corrupted clients of a cohort, if they attack together and have not agreed in
-        this round yet.
+        """The corrupted clients of a cohort, if they collude and have not agreed in this round yet.
 
-        They agree once a round, in its first exchange: who is asked later, after some were
-        rejected, is bound by that.
+        They agree once per round, in its first exchange. Clients that are asked later, after some
+        were rejected, send what was agreed.
         """
         settings = self.settings
         if (
@@ -118,7 +117,7 @@ class Misbehaving(Honest):
         return cohort[self.corrupted[cohort]]
 
     def collude(self, seen: dict[str, NDArray[np.float32]], clients: int, round_no: int) -> None:
-        """Make what all colluders send in each exchange of the round."""
+        """Compute what all colluders send in each exchange of the round."""
         self._agreed_in = round_no
         self.common = {exchange: self._together(rows, clients) for exchange, rows in seen.items()}
 

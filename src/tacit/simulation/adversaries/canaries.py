@@ -1,12 +1,12 @@
-"""Canaries: made-up clients that take part in a private run, to measure what its models tell about
-who did.
+"""Canaries: artificial clients of a private run, to measure what its models reveal about
+membership.
 
-Each has a random direction of the largest length the codec allows; a coin decides whether it takes
-part. Its sign alternates as +, -, -, + over its rounds, so that it pushes the model nowhere, and
-what the rows or a drift of the model add to its score cancels. A canary's score is how far the
-released means lie along its direction, with these signs. Everything has an address, so a resumed
-run has the same canaries. Whoever holds no canary learns nothing from them; they are clients like
-others to the noise.
+Each has a random direction with the largest L2 norm that the codec allows; a coin flip decides
+whether it takes part. Its sign alternates as +, -, -, + over its rounds, so that it does not bias
+the model, and contributions of the rows or of a drift of the model cancel in its score. A canary's
+score is the inner product of its direction with the released means, with these signs. All draws
+have an address, so a resumed run has the same canaries. The noise treats canaries like any other
+client, and only the auditor learns anything from them.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from tacit.rows import Vector
 from tacit.runs import record
 
 SEEN = "canaries"
-"""What an exchange leaves for the next: how far each released mean lies along each canary, one row
-per round.
+"""State passed from one exchange to the next: the inner product of each released mean with each
+canary's direction, one row per round.
 """
 NAME = "canaries"
 """The audit's name in the record."""
@@ -40,11 +40,12 @@ _TOGETHER = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Canaries:
-    """So many canaries of a run, with its terms and randomness of their own. `extent` says how
-    often a client takes part.
+    """The canaries of a run, with its agreement and their own randomness. `extent` says how often a
+    client takes part.
 
-    Where answers are rounds apart, a canary begins in one of the first rounds and answers as soon
-    as it may. `bands` are those of noise that goes together over rounds.
+    Where a client must wait some rounds between two responses, a canary starts in one of the first
+    rounds and responds as soon as it may. `bands` are those of the noise that is correlated over
+    rounds.
     """
 
     count: int
@@ -55,14 +56,14 @@ class Canaries:
 
     @property
     def inside(self) -> NDArray[np.bool_]:
-        """Return which canaries take part."""
+        """Which canaries take part."""
         return (self.draws.at("inside").words(self.count) >> np.uint64(63)).astype(bool)
 
     def join(self, total: Sum, round_no: int) -> None:
-        """Add the messages of those who take part in a round to its sum.
+        """Add the messages of the participating canaries to the sum of a round.
 
-        A codec that draws nothing gives each coordinate of a canary the same whole number, up to
-        its sign, so their sum is that number times a sum of signs.
+        A codec without randomness encodes each coordinate of a canary as the same integer, up to
+        its sign, so the sum is that integer times a sum of signs.
         """
         signs = self.signs(round_no) * self.inside * self._asked(round_no)
         sums = np.zeros(self.terms.dim, np.int64)
@@ -75,7 +76,7 @@ class Canaries:
         total.add_packed(sums.astype("<i8").view(np.uint8), int(np.count_nonzero(signs)))
 
     def signs(self, round_no: int) -> NDArray[np.int64]:
-        """Return with which sign each canary takes part in a round; 0 where it is not its turn."""
+        """The sign with which each canary takes part in a round; 0 if it does not."""
         apart = self.extent.separation
         since = (
             round_no
@@ -88,7 +89,7 @@ class Canaries:
         )
 
     def seen(self, before: dict[str, NDArray[Any]], mean: Vector) -> dict[str, NDArray[Any]]:
-        """Return what an exchange leaves for the next, with how far a released mean lies along each
+        """Extend the state of an exchange by the inner products of a released mean with each
         canary's direction.
         """
         along = np.empty((1, self.count), np.float64)
@@ -99,7 +100,7 @@ class Canaries:
         return {**before, SEEN: np.concatenate([known, along])}
 
     def direction(self, number: int) -> Vector:
-        """Return what one canary sends before it is encoded, with a positive sign."""
+        """The unencoded update of one canary, with a positive sign."""
         ((_, bits),) = self._bits(np.array([number]))
         return np.asarray(self._size * (2 * bits[0].astype(np.float32) - 1), np.float32)
 
@@ -111,13 +112,10 @@ class Canaries:
         return [self.audited(arrays[SEEN], settings.epsilon, settings.delta)]
 
     def audited(self, seen: NDArray[np.float64], claimed: float, delta: float) -> record.Audited:
-        """Return the record's entry: what all rounds' means show about a claimed epsilon
-        (per run).
-        """
+        """The record's entry: what the means of all rounds show about a claimed epsilon per run."""
         from scipy.signal import lfilter  # slow to load
 
-        # Noise that goes together over rounds is taken apart: C'C seen, along each canary's own
-        # rounds.
+        # Correlated noise is decorrelated first: C'C seen, over each canary's rounds.
         apart = lfilter(np.append(1.0, np.array(self.bands) / 2**FINE_BITS), [1.0], seen, axis=0)
         back = lfilter(
             np.append(1.0, np.array(self.bands) / 2**FINE_BITS), [1.0], apart[::-1], axis=0
@@ -135,8 +133,8 @@ class Canaries:
 
     @property
     def _size(self) -> np.float32:
-        """Return how far a canary reaches along each coordinate: random signs, of the largest
-        length an update may have.
+        """Absolute value of each coordinate of a canary: random signs, scaled to the largest L2
+        norm of an update.
         """
         return np.float32(self.terms.codec.bound.l2 / np.sqrt(self.terms.dim))
 
@@ -148,7 +146,7 @@ class Canaries:
 
     @cached_property
     def _packed(self) -> NDArray[np.uint8]:
-        """Return the signs of all canaries, eight to a byte."""
+        """The signs of all canaries, eight to a byte."""
         words = (self.terms.dim + 63) // 64
         return np.stack(
             [
@@ -160,7 +158,7 @@ class Canaries:
     def _bits(
         self, numbers: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8]]]:
-        """Yield canaries and their signs as bits, a few at a time."""
+        """Yield canaries and their signs as bits, in small groups."""
         for start in range(0, len(numbers), _TOGETHER):
             some = numbers[start : start + _TOGETHER]
             yield some, np.unpackbits(self._packed[some], axis=1, count=self.terms.dim)

@@ -1,6 +1,4 @@
-"""A center that judges updates by rows of its own: for rules that compare updates with its own, or
-try them.
-"""
+"""A server with clean rows, for rules that compare updates with its own update or evaluate them."""
 
 from __future__ import annotations
 
@@ -14,8 +12,8 @@ from tacit.rows import Clients, Rows, Vector
 
 
 class CleanRows:
-    """The public rows of a run, with a learner over them that takes the local steps clients
-    take.
+    """The public rows of a run, with a learner that takes the same local steps on them as clients
+    do.
     """
 
     def __init__(self, plan: Plan, rows: Rows, draws: Draws, module: object | None) -> None:
@@ -30,7 +28,7 @@ class CleanRows:
         )
 
     def at(self, model: Vector, round_no: int) -> server.TrustedReference:
-        """Return what the center can make of its rows in a round that began with this model."""
+        """What the server can compute from its rows in a round that started with this model."""
 
         def update() -> Vector:
             return self.worker.train(model, self.slot, self.slot.own.train(round_no)).row

@@ -1,4 +1,4 @@
-"""Who is corrupted in an experiment, and what that does to the rows of a simulation."""
+"""Choose the corrupted clients of an experiment and corrupt their rows."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tacit.runs import record
 
 @dataclass(frozen=True, kw_only=True)
 class Corruption:
-    """Which clients are corrupted and how.
+    """The corrupted clients, and how they are corrupted.
 
-    `before` are the rows corrupted clients train on while they still behave, one client after the
-    other; `backdoor` are test rows with the patch, labelled as the attacker wants them.
+    `before` are the original rows, which corrupted clients train on while they still behave, client
+    by client. `backdoor` are test rows with the trigger, labelled as the attacker wants them.
     """
 
     settings: Corrupt
@@ -28,7 +28,7 @@ class Corruption:
     backdoor: Rows | None = None
 
     def entry(self) -> record.Corrupted:
-        """Return what the record says of it."""
+        """The entry about corruption in the record."""
         return record.Corrupted(
             corruption=self.settings.kind,
             clients=np.flatnonzero(self.clients).tolist(),
@@ -38,9 +38,7 @@ class Corruption:
 
 @dataclass(frozen=True, kw_only=True)
 class Holdings:
-    """What clients hold: the rows they train on and the rows they are tried on, each in client
-    order.
-    """
+    """The training rows and held-out test rows of clients, each in client order."""
 
     train: Rows
     clients: Clients
@@ -51,8 +49,8 @@ class Holdings:
 def corrupted(
     settings: Corrupt, held: Holdings, test: Rows, draws: Draws
 ) -> tuple[Holdings, Corruption]:
-    """Return what clients hold once some of them are corrupted, and who they are; honest clients'
-    rows stay as they are.
+    """Corrupt some clients. Return all clients' rows afterwards and the corruption; rows of honest
+    clients do not change.
     """
     clients = choose_corrupted(settings.clients, len(held.clients), draws.at("clients"))
     train, own = (
@@ -82,9 +80,7 @@ def corrupted(
 def with_rows_before(
     held: Rows, clients: Clients, corruption: Corruption | None
 ) -> tuple[Rows, Clients]:
-    """Return the rows with those that corrupted clients had before, if they behave at first, as
-    further blocks at the end.
-    """
+    """Append the original rows of corrupted clients as further blocks, if they behave at first."""
     if corruption is None or corruption.before is None:
         return held, clients
     ends = len(held) + np.cumsum(clients.sizes()[corruption.clients])

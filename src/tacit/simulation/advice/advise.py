@@ -1,11 +1,11 @@
-"""How large should the clip be, and are there clients enough? Answered from simulated updates of
-the plan itself.
+"""Choose a clip, and estimate whether there are enough clients, from simulated updates of the plan
+itself.
 
 The updates of some clients in the first round are computed without protection (in simulation, or on
-public data: a choice made from real clients' updates would itself be a release). Two errors pull
-against each other: a small clip cuts the signal, a large one makes the noise of randomised response
-larger. The advice is the clip at which their sum, the mean squared error of the decoded update, is
-smallest.
+public data: a choice made from real clients' updates would itself be a release). There is a
+trade-off: a small clip removes signal, a large clip increases the noise of randomised response. The
+advice is the clip with the smallest mean squared error of the decoded update, the sum of both
+errors.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _COORDINATES = 200_000
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """One clip and what it does to the mean update of the plan's cohort, per coordinate."""
+    """One clip and its effect on the mean update of the plan's cohort, per coordinate."""
 
     clip: float
     clipped_share: float  # of the coordinates that changed
@@ -43,8 +43,8 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """The best clip, how the plan's own does, and how many clients or rounds a target error
-    needs.
+    """The best clip, the errors with the plan's own clip, and the number of clients or rounds that
+    a target error requires.
     """
 
     clients: int
@@ -66,7 +66,7 @@ class Advice:
 
 
 def advise(plan: Plan, target: float = 1.0, input_rows: object | None = None) -> Advice:
-    """Return advice for a plan with one-bit randomised response; `target` is error over signal, per
+    """Advise on a plan with one-bit randomised response; `target` is error divided by signal, per
     coordinate.
     """
     if not isinstance(plan.codec, RR):
@@ -109,9 +109,7 @@ def advise(plan: Plan, target: float = 1.0, input_rows: object | None = None) ->
 def _updates(
     learner: training.Learner, model: Vector, clients: int, draws: Draws
 ) -> NDArray[np.float32]:
-    """Return first-round updates of some clients, at a fixed sample of the coordinates if there are
-    very many.
-    """
+    """First-round updates of some clients; with very many coordinates, at a fixed sample of them."""
     worker = learner.worker()
     size = min(_COORDINATES, learner.size)
     chosen = np.sort(draws.at("advice").generator().choice(learner.size, size, replace=False))
@@ -140,8 +138,8 @@ def _choice(updates: NDArray[np.float32], clip: float, keep: float, cohort: int)
 
 
 def _measured(settings: RR, updates: NDArray[np.float32], cohort: int, draws: Draws) -> float:
-    """Return the rms error of really encoding and decoding the sampled updates, scaled from their
-    number to the cohort's.
+    """The rms error of actually encoding and decoding the sampled updates, scaled from their number
+    to the cohort's.
     """
     made = codecs.build(replace(settings, decoder="corrected"))
     total, public = made.empty(updates.shape[1]), draws.publish("advice")

@@ -1,10 +1,9 @@
-"""Are there clients enough for the noise of a private codec? Answered from simulated updates of the
-plan's first round.
+"""Estimate whether there are enough clients for the noise of a private codec, from simulated
+updates of the plan's first round.
 
-For codecs whose clip is not chosen against single bits (`advise` does that for `rr`): what clipping
-takes away from the mean update, what the codec's noise adds to it, and how many clients would make
-that noise small. As with `advise`, updates are computed without protection, so use simulated or
-public rows.
+For codecs other than `rr`, which `advise` handles: the error that clipping causes in the mean
+update, the noise that the codec adds, and the number of clients that would make that noise small.
+As with `advise`, updates are computed without protection, so use simulated or public rows.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from tacit.simulation.prepared_rows import prepare
 
 _CLIENTS, _NUMBERS = 24, 20_000_000
 CODECS = ("rr_sampled", "projunit", "rqm", "gaussian", "dp_sum", "onebit", "skellam")
-"""Codecs with noise whose size is known before a run, beside `rr`."""
+"""Codecs other than `rr` whose noise level is known before a run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outlook:
-    """Errors per weight of the first mean update, and how many clients would make the noise small
-    enough.
+    """Errors per parameter of the first mean update, and the number of clients that would make the
+    noise small enough.
     """
 
     codec: str
@@ -45,13 +44,13 @@ class Outlook:
     clients_needed: int
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Plain values for JSON."""
         return asdict(self)
 
 
 def outlook(plan: Plan, target: float = 1.0, input_rows: object | None = None) -> Outlook:
-    """Return what the plan's codec does to the first mean update; `target` is noise over signal,
-    per weight.
+    """Estimate what the plan's codec does to the first mean update; `target` is noise divided by
+    signal, per parameter.
     """
     if plan.codec.name not in CODECS:
         raise PlanError(
@@ -80,7 +79,7 @@ def outlook(plan: Plan, target: float = 1.0, input_rows: object | None = None) -
         signal += update / count
         kept += made.clip_update(update) / count
         variance += float(np.mean(made.variance(update))) / count
-    # Noise on a sum is the same however many are added up; noise of each client averages out by the
+    # Noise on a sum does not depend on the number of clients; noise of each client averages out by the
     # root of their number.
     summed = made.known_noise is not None
     noise = (

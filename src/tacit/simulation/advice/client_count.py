@@ -1,5 +1,5 @@
-"""How many clients a plan's rows have room for, before anything is trained: one count for `check`,
-`run`, `tune` and `sweep`.
+"""Count how many clients a plan's rows suffice for, before training; used by `check`, `run`, `tune`
+and `sweep`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from tacit.simulation.prepared_rows import read_table
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """The rows of a plan as a run reads them, and the most clients, up to the plan's number, who
-    can hold a train row each.
+    """The rows of a plan as a run reads them, and the largest number of clients, up to the plan's,
+    that can have a training row each.
 
-    With `partition = "client"` these are the owners of train rows, however many the plan expects.
+    With `partition = "client"` these are the owners of training rows, regardless of the number in
+    the plan.
     """
 
     table: data.Table
@@ -28,25 +29,25 @@ class Counted:
 
 
 def is_at_hand(plan: Plan) -> bool:
-    """Whether the plan's rows are in a file on this machine, so that they can be counted without a
+    """Whether the plan's rows are in a file on this machine, so that counting them needs no
     download.
     """
     return is_file(plan.data) and Path(plan.data.source).expanduser().is_file()
 
 
 def count_clients(plan: Plan, input_rows: object | None = None) -> Counted:
-    """Read the plan's rows as a run does and count the clients there can be; raise DataError where
-    a run could not begin.
+    """Read the plan's rows as a run does and count the possible clients; raise DataError where a
+    run could not start.
 
-    A number of clients that does not fit is no error here: `require_room` refuses it.
+    Too many clients in the plan are not an error here: `require_room` refuses them.
     """
     table = read_table(plan, input_rows)
     return Counted(table=table, clients=data.find_most_clients(table, plan.data))
 
 
 def require_room(plan: Plan, input_rows: object | None = None) -> Counted:
-    """Read the plan's rows; raise DataError with the number that fits if the plan has more clients
-    than there is room for.
+    """Read the plan's rows; if they do not suffice for its clients, raise DataError with the number
+    that is possible.
     """
     found = count_clients(plan, input_rows)
     data.require_room(found.table, plan.data)
@@ -54,7 +55,7 @@ def require_room(plan: Plan, input_rows: object | None = None) -> Counted:
 
 
 def find_without_room(plans: Mapping[str, Plan]) -> dict[str, str]:
-    """Which plans, by title, cannot begin on the rows of a file that is at hand, and why; plans of
+    """Find the plans, by title, that cannot start on the rows of a local file, and why; plans with
     the same rows read them once.
     """
     tables: dict[object, data.Table | DataError] = {}
@@ -86,8 +87,8 @@ def _require(table: data.Table | DataError, plan: Plan) -> None:
 
 
 def count_with_validation(plan: Plan, share: float, input_rows: object | None = None) -> int:
-    """The most clients, up to the plan's number, that are left room for when a share of the train
-    rows is measured on instead.
+    """The largest number of clients, up to the plan's, that remain possible when a share of the
+    training rows becomes validation rows.
 
     A plan that already has validation rows keeps its own share.
     """

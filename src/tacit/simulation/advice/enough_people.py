@@ -1,4 +1,4 @@
-"""Whether a plan has people enough for its noise, as far as its rows tell without training."""
+"""Check whether a plan has enough people for its noise, as far as its rows show without training."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tacit.simulation.advice.client_count import Counted
 
 
 def describe_few_people(plan: Plan, counted: Counted) -> str:
-    """A sentence if the plan has too few clients for its epsilon, with the number of clients or the
-    epsilon that would do.
+    """A warning if the plan has too few clients for its epsilon, with a number of clients or an
+    epsilon that would suffice.
     """
     found = find_noise(plan, counted.table)
     people = (
@@ -26,14 +26,14 @@ def describe_few_people(plan: Plan, counted: Counted) -> str:
 
 
 def find_noise(plan: Plan, table: data.Table) -> NoisyRounds | None:
-    """The noise of a plan on a table; None where nothing is known of it without training."""
+    """The noise of a plan on a table; None if it is not known without training."""
     weights = count_weights(plan, table)
     return noisy_rounds(plan, weights) if weights else None
 
 
 def count_weights(plan: Plan, table: data.Table) -> int | None:
-    """How many weights the plan's model has on a table, as far as columns and classes tell; None
-    for models of other kinds.
+    """The number of parameters of the plan's model on a table, from columns and classes; None for
+    other kinds of models.
     """
     inputs = _count_inputs(plan, table)
     if inputs is None or not isinstance(plan.model, Logistic | MLP):

@@ -1,4 +1,4 @@
-"""The first message a client would send under a plan, made for real and sent to nobody."""
+"""Compute the first message that a client would send under a plan, without sending it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _SHOWN = 8
 
 @dataclass(frozen=True, kw_only=True)
 class FirstMessage:
-    """One real message, field by field, what the model reads of rows, and what left before it in
-    the clear.
+    """One real message, field by field; the features that the model reads; and what was sent in the
+    clear before it.
     """
 
     exchange: str
@@ -32,8 +32,8 @@ class FirstMessage:
 
 
 def first_message(plan: Plan) -> FirstMessage:
-    """Return the first message of the first client that has rows. It trains as it would; nothing is
-    sent or kept.
+    """The first message of the first client that has rows. It trains as in a run; nothing is sent
+    or stored.
     """
     with first_round(plan) as begun:
         return _made(begun)
@@ -49,7 +49,7 @@ def _made(begun: FirstRound) -> FirstMessage:
     sent = next((answer for answer in answers if answer is not None), None)
     if sent is None:
         raise PlanError(
-            f"plan {arm.plan.name!r}: no client has rows to answer with; check data.clients and the"
+            f"plan {arm.plan.name!r}: no client has rows to train on; check data.clients and the"
             " client column"
         )
     message = messages.parse(*sent)

@@ -25,8 +25,8 @@ from tacit.simulation.prepared_rows import SimulatedData, prepare
 
 
 class FirstRound(NamedTuple):
-    """A plan's rows, its arm, and the state and the question its first round begins with, which
-    goes to everybody.
+    """A plan's rows, its arm, the state at the start of its first round, and the server's request
+    to all clients.
     """
 
     data: SimulatedData
@@ -35,7 +35,7 @@ class FirstRound(NamedTuple):
     request: Request
 
     def cohort(self) -> Names:
-        """Return who is asked in this round of a run and has rows."""
+        """The clients that are sampled in this round and have rows."""
         site = self.arm.site
         chosen = server.choose_cohort(
             self.arm.plan.server, len(site.names), self.arm.arm.draws.at("cohort", 1)
@@ -45,7 +45,7 @@ class FirstRound(NamedTuple):
 
 @contextmanager
 def first_round(plan: Plan) -> Iterator[FirstRound]:
-    """Yield the first round of a plan; raise PlanError where nobody sends anything."""
+    """Yield the first round of a plan; raise PlanError if no client sends anything."""
     if plan.regime != "federated":
         raise PlanError(
             f"regime = {plan.regime!r} sends no messages: rows stay where they are, or are all in"
@@ -54,7 +54,7 @@ def first_round(plan: Plan) -> Iterator[FirstRound]:
     draws = Draws.seeded(plan.seed)
     data = prepare(plan, draws)
     with tempfile.TemporaryDirectory() as kept:
-        folder = Path(kept) / "run-1"  # a message bears the name of its run
+        folder = Path(kept) / "run-1"  # a message contains the name of its run
         folder.mkdir()
         writer = record.Writer(folder / "record.jsonl")
         desk = Desk(

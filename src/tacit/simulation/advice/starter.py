@@ -1,5 +1,5 @@
-"""A plan to start from for a table, with texts read in a way that sees them, and what should be
-known before it runs.
+"""Write a starting plan for a table, with suitable text features and notes on what to know before
+running it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from tacit.simulation.advice.text_reading import choose_reading
 def make_starter(
     table: object, asked: StarterRequest | None = None, *, file: str = "plan.toml"
 ) -> Starter:
-    """Make a plan to start from, as `data.starter` does; notes say how texts are read, and if
-    people are too few for epsilon.
+    """Write a starting plan as `data.starter` does; notes say how texts are read, and whether there
+    are too few people for epsilon.
     """
     start = data.build_starter(table, asked=asked, file=file)
     plan = plans.parse(tomllib.loads(start.text))
@@ -32,8 +32,8 @@ def make_starter(
 
 
 def _describe_few_people(start: Starter, plan: Plan) -> str:
-    """A sentence if the plan has too few clients for its epsilon; counted from the table's columns
-    and classes.
+    """A warning if the plan has too few clients for its epsilon, from the table's columns and
+    classes.
     """
     roles = {guess.column: guess.role for guess in start.guesses}
     classes = start.rows[plan.data.columns.label or ""].drop_nulls().n_unique()

@@ -1,7 +1,8 @@
-"""How the texts of a table are best read: the words of a public list if they cover the texts, else
-hashed words.
+"""Choose text features for a table: the words of a public list if they cover the texts, else hashed
+words.
 
-Both the table and the lists are on this machine; a sample of the texts is read, and nothing leaves.
+Both the table and the lists are on this machine; a sample of the texts is read, and nothing is
+sent.
 """
 
 from __future__ import annotations
@@ -14,9 +15,7 @@ from tacit.plan.presets.starter import TextReading
 
 
 def choose_reading(start: Starter, words: int) -> tuple[TextReading, str]:
-    """Choose how texts are read where a list would have `words` words, and say what was
-    measured.
-    """
+    """Choose text features, given a list of `words` words, and describe what was measured."""
     columns, rows = Columns(text=start.texts), start.rows
     language = features.find_language(rows, columns)
     code = language.code or "en"
@@ -57,7 +56,7 @@ def _has(found: features.Coverage) -> str:
 
 
 def _unmeasured(language: features.Language, code: str) -> tuple[TextReading, str]:
-    """What is chosen without the list at hand: by the language alone."""
+    """The choice without a list on this machine: by the language alone."""
     if language.code == "en":
         return (
             TextReading(),

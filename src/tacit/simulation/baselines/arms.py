@@ -18,9 +18,7 @@ from tacit.training.schedule import DEFAULT_BATCH
 
 
 def arms_of(plan: Plan) -> dict[str, Plan]:
-    """Return the arms by name, in the order they run. Baselines share seed, data and clients with
-    the run.
-    """
+    """The arms by name, in the order they run. Baselines share seed, data and clients with the run."""
     return {RUN: plan, **{name: _baseline(plan, name) for name in plan.baselines}}
 
 
@@ -55,9 +53,7 @@ def _baseline(plan: Plan, name: Baseline) -> Plan:
 
 
 def _without_protection(plan: Plan) -> Plan:
-    """Return the plan in the clear. A baseline promises nothing; who takes part in a round stays
-    the same.
-    """
+    """The plan without any protection. The same clients take part in each round."""
     ledger = replace(plan.ledger, epsilon=None)
     return replace(
         plan,
@@ -73,14 +69,14 @@ def _without_protection(plan: Plan) -> Plan:
 
 
 def _norm_bound(plan: Plan) -> float | None:
-    """The L2 norm to which a plan clips updates; None if it clips none, or each parameter by
-    itself.
+    """The L2 norm to which a plan clips updates; None if it does not clip them, or clips each
+    parameter separately.
     """
     return getattr(plan.codec, "clip", None) if getattr(plan.codec, "unit", "") == "run" else None
 
 
 def _averaged(plan: Plan) -> Plan:
-    """Return the plan as a mean of updates, with its own learning rates."""
+    """The plan with a plain mean of updates and its own learning rates."""
     server = replace(
         plan.server, rule="mean", rule_settings={}, mix=False, assumed_bad=None, bound=None
     )
@@ -88,8 +84,8 @@ def _averaged(plan: Plan) -> Plan:
 
 
 def _without_rounds(plan: Plan, regime: own_baselines.Alone) -> Plan:
-    """Return the plan as one model trained step by step: nothing is averaged, so the server takes
-    no step of its own.
+    """The plan as one model trained step by step: nothing is averaged, so the server takes no step
+    of its own.
     """
     averaged = _averaged(plan)
     server = replace(averaged.server, optimizer="sgd", lr=1.0, soften=0.0)
@@ -102,16 +98,16 @@ def _without_rounds(plan: Plan, regime: own_baselines.Alone) -> Plan:
 
 
 def pooled(clients: Clients) -> Clients:
-    """Return one client that holds every row: central training."""
+    """One client that has all rows, for central training."""
     return Clients(order=clients.order, starts=np.array([0, len(clients.order)]))
 
 
 def central_settings(local: Local, clients: Clients) -> Local:
-    """Return local settings for the pooled rows: one pass per round, in batches of the size a
-    client would have used, or larger.
+    """Local settings for pooled rows: one pass per round, in batches of the size a client would
+    have used, or larger.
 
-    Clients of very few rows would make very many steps of them: a batch has as many rows as it has
-    by default, at least.
+    Clients with very few rows would cause very many steps, so a batch has at least the default
+    number of rows.
     """
     rows = max(1, len(clients.order) // max(1, len(clients)))
     batch = (
@@ -121,9 +117,7 @@ def central_settings(local: Local, clients: Clients) -> Local:
 
 
 def local_only_settings(plan: Plan, clients: int) -> Local:
-    """Return local settings for a client that never shares: as many local passes as it would have
-    had in the run.
-    """
+    """Local settings for a client that never shares: as many local passes as in the run."""
     share = 1.0 if plan.server.cohort_size is None else min(1.0, plan.server.cohort_size / clients)
     turns = max(1, round(plan.server.rounds * share))
     if plan.local.steps:

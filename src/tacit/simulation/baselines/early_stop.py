@@ -1,7 +1,7 @@
-"""The central baseline keeps the pass that validation rows choose, so that a run is compared with
-the best that pooling gives.
+"""Early stopping for the central baseline, so that a run is compared with the best model that
+pooling gives.
 
-Without this a baseline that overfits makes every run beside it look better than it is.
+Without this, an overfitted baseline would make every run look better than it is.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _MODEL, _BEST, _LAST = "kept_model", "kept_at", "last_figures"
 
 
 def hold_rows_out(rows: Rows, clients: Clients, draws: Draws) -> tuple[Rows, Rows] | None:
-    """Return a tenth of the rows less, in random order, and that tenth (5,000 rows at most); None
-    if there are under 50 rows.
+    """Split off a tenth of the rows in random order (at most 5,000) for validation; None if there
+    are fewer than 50 rows.
     """
     order = clients.order[draws.generator().permutation(len(clients.order))]
     if len(order) < _FEWEST:
@@ -33,28 +33,26 @@ def hold_rows_out(rows: Rows, clients: Clients, draws: Draws) -> tuple[Rows, Row
 
 
 def give_to_one_client(rows: Rows) -> Clients:
-    """Return one client that holds all these rows."""
+    """One client that has all these rows."""
     return Clients(order=np.arange(len(rows)), starts=np.array([0, len(rows)]))
 
 
 def read_kept_model(evaluated: History) -> Vector | None:
-    """Return the model validation rows chose, if they chose one."""
+    """The model with the best validation loss, if one was chosen."""
     found = evaluated.get(_MODEL)
     return None if found is None else found.astype(np.float32)
 
 
 @dataclass(frozen=True, kw_only=True)
 class EarlyStopped:
-    """Measures like the evaluator inside it, and remembers the model with the lowest loss on the
-    validation rows.
-    """
+    """Wraps an evaluator and remembers the model with the lowest loss on the validation rows."""
 
     inside: OneModel
     validation: Rows
 
     def after_round(self, model: Vector, state: State, history: History) -> Evaluation:
-        """Return the figures on the test rows, if this round is measured; validation rows alone
-        decide what is kept.
+        """The metrics on the test rows, if this round is evaluated; only validation rows decide
+        which model is kept.
         """
         found = self.inside.after_round(model, state, history)
         if not found.metrics:
@@ -73,8 +71,8 @@ class EarlyStopped:
         return Evaluation(metrics=found.metrics, entries=found.entries, history=remembered)
 
     def at_the_end(self, model: Vector, rounds: int, history: History) -> Evaluation:
-        """Return the kept model's figures, and beside them those of the last pass (`last_…`) and
-        which pass was kept.
+        """The metrics of the kept model, those of the last pass (`last_…`), and which pass was
+        kept.
         """
         found = self.inside.at_the_end(model, rounds, history)
         if _BEST not in history:

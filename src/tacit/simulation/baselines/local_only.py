@@ -1,6 +1,4 @@
-"""The local-only regime: every client trains by itself, nothing leaves it, and the figures are
-averaged.
-"""
+"""The local-only regime: every client trains alone and sends nothing; metrics are averaged."""
 
 from __future__ import annotations
 
@@ -25,8 +23,8 @@ def measure_local_only(
     module: object | None,
     tick: Callable[[int], None],
 ) -> dict[str, float]:
-    """Return the mean over clients of each figure on the common test rows; all begin with the same
-    first model.
+    """The mean over clients of each metric on the common test rows; all start from the same initial
+    model.
     """
     settings = local_only_settings(plan, len(data.clients))
     learner = training.build(plan.model, settings, data.train, data.clients, module)

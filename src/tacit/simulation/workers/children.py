@@ -1,6 +1,4 @@
-"""Worker processes that never outlive their parent, and a parent that ends them whatever
-stops it.
-"""
+"""Worker processes that never outlive their parent, which ends them however it stops."""
 
 from __future__ import annotations
 
@@ -25,15 +23,15 @@ _STOPPING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Terminated(KeyboardInterrupt):
-    """The process was asked to end; like Ctrl-C, this leaves a run that can be resumed."""
+    """The process received a signal to end; as with Ctrl-C, the run can be resumed."""
 
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into `Terminated` for a while, so that worker processes are ended and
+    """Turn SIGTERM and SIGHUP into `Terminated` temporarily, so that worker processes are ended and
     files closed.
 
-    A signal that somebody else already answers or ignores (as nohup does) is left to them.
+    A signal that is already handled or ignored (as by nohup) keeps its handler.
     """
     with _answered_by(
         _terminate, [number for number in _STOPPING if signal.getsignal(number) is signal.SIG_DFL]
@@ -49,8 +47,8 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 def _answered_by(
     answer: Callable[[int, FrameType | None], None], numbers: Iterable[signal.Signals]
 ) -> Iterator[None]:
-    """Let a function answer signals for a while. Only the main thread can say who answers; in
-    others nothing changes.
+    """Install a signal handler temporarily. Only the main thread can do this; in other threads
+    nothing changes.
     """
     ours = (
         [number for number in numbers if signal.getsignal(number) is not None]
@@ -71,11 +69,11 @@ def _in_main_thread() -> bool:
 
 @contextmanager
 def pool(workers: int, begin: Callable[[], None]) -> Iterator[ProcessPoolExecutor]:
-    """Yield forked worker processes, each of which calls `begin` first; none is left when the block
-    ends.
+    """Yield forked worker processes, each of which calls `begin` first; all have ended when the
+    block ends.
 
-    A worker that dies is told as a RunError. If the block is left by an error, workers are ended in
-    the middle of their work.
+    If a worker dies, RunError is raised. If an error leaves the block, workers are killed in the
+    middle of their work.
     """
     earlier = set(multiprocessing.active_children())
     context = multiprocessing.get_context("fork")
@@ -91,7 +89,7 @@ def pool(workers: int, begin: Callable[[], None]) -> Iterator[ProcessPoolExecuto
         made.shutdown(wait=False, cancel_futures=True)
         if isinstance(error, BrokenProcessPool):
             raise RunError(
-                "a worker process ended without an answer: it was killed, or the machine ran out of"
+                "a worker process ended without a result: it was killed, or the machine ran out of"
                 " memory; nothing is lost, so resume the run, with a smaller engine.workers if"
                 " memory is short"
             ) from None
@@ -100,8 +98,8 @@ def pool(workers: int, begin: Callable[[], None]) -> Iterator[ProcessPoolExecuto
 
 
 def _fork(pool: ProcessPoolExecutor) -> None:
-    """Start all workers now. A signal waits until they run: raised in the middle of a fork, an
-    exception would be lost.
+    """Start all workers now. Signals are raised afterwards: an exception in the middle of a fork
+    would be lost.
     """
     waiting: list[int] = []
     with _answered_by(lambda number, frame: waiting.append(number), (signal.SIGINT, *_STOPPING)):
@@ -111,8 +109,8 @@ def _fork(pool: ProcessPoolExecutor) -> None:
 
 
 def thread_limits(at_once: int) -> dict[str, str]:
-    """Return environment variables by which libraries start no more threads than fit this machine
-    beside so many processes.
+    """Environment variables that limit the threads of libraries, so that `at_once` processes fit on
+    this machine.
     """
     share = (
         str(max(1, len(os.sched_getaffinity(0)) // at_once))
@@ -123,7 +121,7 @@ def thread_limits(at_once: int) -> dict[str, str]:
 
 
 def end_with(parent: int) -> None:
-    """Bind this process's life to its parent's, and leave Ctrl-C to the parent."""
+    """End this process with its parent, and leave Ctrl-C to the parent."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
         if os.getppid() != parent:  # it died before the line above
@@ -132,7 +130,7 @@ def end_with(parent: int) -> None:
 
 
 def _begin(parent: int, begin: Callable[[], None]) -> None:
-    """Bind a worker's life to its parent's, then begin."""
+    """Bind a worker to its parent, then call `begin`."""
     end_with(parent)
     for number in _STOPPING:
         with contextlib.suppress(ValueError):
@@ -142,9 +140,9 @@ def _begin(parent: int, begin: Callable[[], None]) -> None:
 
 
 def _keep_freed_memory() -> None:
-    """Let this process use memory again that it freed: every local step frees tens of megabytes and
-    wants them back.
+    """Keep freed memory in this process: every local step frees tens of megabytes and allocates
+    them again.
     """
-    if sys.platform == "linux" and hasattr(ctypes.CDLL(None), "mallopt"):  # musl has none
+    if sys.platform == "linux" and hasattr(ctypes.CDLL(None), "mallopt"):  # musl has no mallopt
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1 << 25)  # the most the GNU library takes
         ctypes.CDLL(None).mallopt(_TRIM_THRESHOLD, 1 << 30)

@@ -1,8 +1,8 @@
-"""Large arrays between a process and the workers it forks: through memory they share, not byte by
-byte through a pipe.
+"""Pass large arrays between a process and its forked workers through shared memory instead of a
+pipe.
 
-A message is pickled without its large arrays; these lie in the memory. Only the small rest travels
-through a queue.
+A message is pickled without its large arrays, which are written to shared memory. Only the small
+rest goes through a queue.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 _LEAST = 1 << 16
-"""Bytes of an array that is worth a place of its own."""
+"""Minimum bytes of an array that is written to shared memory."""
 
 
 class Packed(NamedTuple):
-    """A message whose large arrays lie in shared memory, at these places."""
+    """A message whose large arrays are in shared memory, at these places."""
 
     rest: bytes
     places: tuple[slice, ...]
 
 
 class Memory:
-    """Some bytes that a process and all workers forked from it see. Made before the fork; the
-    system frees it with the last.
+    """Memory shared by a process and all workers forked from it. Allocated before the fork; the
+    system frees it when the last process ends.
     """
 
     def __init__(self, size: int) -> None:
         self._bytes = memoryview(mmap.mmap(-1, max(1, size)))
 
     def put(self, message: object) -> Packed:
-        """Write the message's large arrays, over those of the message before; what does not fit
-        stays in the rest.
+        """Write the message's large arrays over those of the previous message; what does not fit is
+        pickled with the rest.
         """
         places: list[slice] = []
 
         def placed(buffer: pickle.PickleBuffer) -> bool:
-            """Return whether the array has to stay in the rest."""
+            """Whether the array has to be pickled with the rest."""
             begin = places[-1].stop if places else 0
             with buffer.raw() as raw:
                 if raw.nbytes < _LEAST or begin + raw.nbytes > len(self._bytes):
@@ -57,13 +57,11 @@ class Memory:
         return Packed(rest, tuple(places))
 
     def view(self, packed: Packed) -> Any:
-        """Return the message; its large arrays are good until the next one is put here, and for
-        reading.
-        """
+        """The message; its large arrays are read-only and valid until the next `put`."""
         return self._read(packed, memoryview)
 
     def copy(self, packed: Packed) -> Any:
-        """Return the message with arrays of its own."""
+        """The message with its own copies of the arrays."""
         return self._read(packed, _copied)
 
     def _read(self, packed: Packed, as_arrays: Callable[[memoryview], Any]) -> Any:
@@ -79,7 +77,7 @@ def _copied(place: memoryview) -> NDArray[np.uint8]:
 
 
 class Sent(NamedTuple):
-    """An answer that lies in a worker's outbox."""
+    """A result that is in a worker's outbox."""
 
     outbox: int
     packed: Packed
@@ -87,19 +85,19 @@ class Sent(NamedTuple):
 
 @dataclass(frozen=True)
 class Outbox:
-    """Where one worker puts its answers, each when the one before has been taken."""
+    """Where one worker puts its results, each when the previous one has been taken."""
 
     number: int
     memory: Memory
     free: Any  # a lock of multiprocessing's, which has no public type
 
     def put(self, message: object) -> Sent:
-        """Put an answer once the one before has been taken; runs in the worker."""
+        """Put a result once the previous one has been taken; runs in the worker."""
         self.free.acquire()
         return Sent(self.number, self.memory.put(message))
 
     def take(self, packed: Packed) -> Any:
-        """Return the answer and make room for the next; runs in the parent."""
+        """Take the result and free the outbox for the next; runs in the parent."""
         try:
             return self.memory.copy(packed)
         finally:
@@ -107,7 +105,7 @@ class Outbox:
 
 
 class Outboxes:
-    """An outbox for each of some workers, made before they are forked."""
+    """One outbox per worker, allocated before the fork."""
 
     def __init__(self, workers: int, size: int) -> None:
         context = multiprocessing.get_context("fork")
@@ -115,14 +113,14 @@ class Outboxes:
         self._given = context.Value("i", 0)
 
     def mine(self) -> Outbox:
-        """Return an outbox nobody has yet; each worker asks once."""
+        """An unused outbox; each worker calls this once."""
         with self._given.get_lock():
             number: int = self._given.value
             self._given.value = number + 1
         return self._each[number]
 
     def taken(self, answer: Future[Sent]) -> Future[Any]:
-        """Return an answer's message in the future; it is taken as soon as it is there."""
+        """The message of a result as a future; it is taken as soon as it is available."""
         message: Future[Any] = Future()
 
         def take(done: Future[Sent]) -> None:
