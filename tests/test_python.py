@@ -66,7 +66,7 @@ def test_a_plan_is_loaded_with_overrides() -> None:
 
 def test_a_run_that_is_not_there_names_those_that_are() -> None:
     made_up.folder(Path("runs"), made_up.record(rounds=2), name="news-1")
-    with pytest.raises(tacit.RunError, match=r"holds news-1\. Did you mean 'news-1'"):
+    with pytest.raises(tacit.RunError, match=r"contains news-1\. Did you mean 'news-1'"):
         tacit.Run("news-2")
     with pytest.raises(tacit.RunError, match="there is no run"):
         tacit.resume("news-2", folder="elsewhere")

@@ -251,7 +251,7 @@ def test_the_record_of_another_run_is_refused(path) -> None:
     mark = written(path, [STARTED, *ROUNDS])
     path.unlink()
     written(path, [STARTED, *ROUNDS[:2], ROUNDS[0]])
-    with pytest.raises(RunError, match="not the record"):
+    with pytest.raises(RunError, match="it does not belong to its checkpoint"):
         record.verify(path, mark)
 
 

@@ -51,7 +51,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "one width": (lambda: tacit.MLP(hidden=50), "hidden must be a list, got 50"),  # type: ignore[arg-type]
     # runs
     "rows in place of a plan": (lambda: tacit.run(FRAME), r"got DataFrame; tacit\.run\(tacit\.starter_plan\(rows"),  # type: ignore[arg-type]
-    "a dict in place of a plan": (lambda: tacit.run({"name": "x"}), r"needs a tacit\.Plan or the path.*got dict"),  # type: ignore[arg-type]
+    "a dict in place of a plan": (lambda: tacit.run({"name": "x"}), r"must be a tacit\.Plan or the path.*got dict"),  # type: ignore[arg-type]
     "no plan": (lambda: tacit.run(None), "got NoneType"),  # type: ignore[arg-type]
     "a plan that is not there": (lambda: tacit.run("missing.toml"), "`tacit init` writes a plan"),
     "no rows": (lambda: tacit.run(plan()), "pass the rows"),
@@ -61,8 +61,8 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "labels that are all missing": (lambda: tacit.run(plan(), rows=FRAME.with_columns(risk=None)), "the column is empty"),
     "a module by its name": (lambda: tacit.run(plan(), rows=ROWS, module="mlp"), "got the text 'mlp'"),
     "an observer that observes nothing": (lambda: tacit.run(plan(), rows=ROWS, observer=3), r"tacit\.Silence\(\)"),  # type: ignore[arg-type]
-    "a run by a number": (lambda: tacit.load(3), "needs the name of a run"),  # type: ignore[arg-type]
-    "a run that is not there": (lambda: tacit.Run("nope"), "`tacit run PLAN` makes one"),
+    "a run by a number": (lambda: tacit.load(3), "must be the name of a run"),  # type: ignore[arg-type]
+    "a run that is not there": (lambda: tacit.Run("nope"), "start one with `tacit run PLAN`"),
     # modules
     "a built-in model to train": (lambda: tacit.train("logistic"), "got the text 'logistic'; for a built-in model leave it out"),
     "rows before the module": (lambda: tacit.train(ROWS, "logistic"), "got list"),

@@ -76,7 +76,7 @@ def test_damage_is_refused_or_changes_nothing(broken_off, tmp_path, name, damage
 def test_a_missing_record_is_named_by_whoever_reads_it(folder) -> None:
     (folder / RECORD).unlink()
     for read in (simulation.resume, lambda place: list(run_folder.entries(place))):
-        with pytest.raises(RunError, match=r"record\.jsonl: no record can be read"):
+        with pytest.raises(RunError, match=r"record\.jsonl: the record cannot be read"):
             read(folder)
 
 

@@ -122,7 +122,7 @@ def test_settings_that_change_nothing_are_not_searched(
 
 
 def test_plans_without_rounds_are_refused(tmp_path: Path, asked: list[Plan]) -> None:
-    with pytest.raises(PlanError, match="needs regime = 'federated'"):
+    with pytest.raises(PlanError, match="tune supports only plans with regime = 'federated'"):
         search(
             tmp_path,
             asked,

@@ -81,7 +81,7 @@ def test_a_setting_changed_in_the_plan_is_found_and_workers_may_change(two, tmp_
     folder = Path(shutil.copytree(two[0], tmp_path / "copy"))
     text = (folder / "plan.toml").read_text()
     (folder / "plan.toml").write_text(text.replace("epsilon = 2", "epsilon = 1"))
-    assert list_damage(folder) == ["plan.toml: its settings are not those the record began with"]
+    assert list_damage(folder) == ["plan.toml: its settings differ from those in the record"]
 
 
 def test_verify_leaves_code_6_and_show_says_it(two, tmp_path, capsys) -> None:
@@ -206,7 +206,7 @@ def test_what_an_audit_adds_later_is_said_to_be_unsigned(two, tmp_path) -> None:
     record.add(folder / "record.jsonl", record.Audited(name="reconstruct", findings={}))
     (chain,) = (one for one in verify_files(folder) if one.file == "record.jsonl")
     assert chain.state == "intact"
-    assert "but for the last 1;" in chain.why
+    assert "except the last 1;" in chain.why
 
 
 def test_a_finished_run_keeps_no_key(two) -> None:

@@ -1,4 +1,4 @@
-"""The same jobs without files: a plan built from dataclasses in, a Run out."""
+"""Python interface: run a plan and get a Run."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from tacit.models.predict import StoredModel
 
 RUNS = "runs"
-"""Where runs are kept, one folder each, if nothing else is said."""
+"""Default folder of runs."""
 
 
 def starter_plan(table: object, *, label: str | None = None) -> Plan:
-    """Return a plan to start from for a table: the path of a file, or rows as `run` takes them.
+    """Create a starter plan for a table: the path of a file, or rows as `run` takes them.
 
-    What each column is for is guessed from its name and cells; `label` names the column to predict.
-    `tacit init --from TABLE` writes the same plan to a file and says why each guess was made.
+    The role of each column is guessed from its name and values; `label` names the column to
+    predict. `tacit init --from TABLE` writes the same plan to a file and explains each guess.
     """
     return plans.parse(
         tomllib.loads(make_starter(read_table(table, label), data.StarterRequest(label=label)).text)
@@ -55,9 +55,9 @@ def run(
 ) -> Run:
     """Run a plan, or the plan in a TOML file, to its end and return the run.
 
-    `rows` hands over the data in Python (a polars or pandas frame, an Arrow table, a Hugging Face
-    data set, or any iterable of dicts) when `plan.data.source` is "given"; `module` hands over an
-    nn.Module in place of `plan.model`. Without an observer, progress is shown on a terminal and in
+    `rows` is the data in Python (a polars or pandas frame, an Arrow table, a Hugging Face
+    data set, or any iterable of dicts) when `plan.data.source` is "given"; `module` is an
+    nn.Module that replaces `plan.model`. Without an observer, progress is shown on a terminal and in
     a notebook; `observer=tacit.Silence()` shows none.
     """
     made = load_plan(plan)
@@ -82,13 +82,13 @@ def train(
     folder: str | Path = RUNS,
     observer: simulation.Observer | None = None,
 ) -> Run:
-    """Train an nn.Module on rows that clients hold, and return the finished run.
+    """Train an nn.Module on the rows of clients, and return the finished run.
 
-    `rows` are as `run` takes them, or the path of a file; what each column is for is guessed as
-    `starter_plan` does, and `label` names the column to predict. `clients` names the column that
-    says who owns a row, or says to how many clients rows are dealt at random. `privacy` is a
-    preset, an epsilon per run for each client, or a table; `features` says how rows become what the
-    module reads. `run.plan` has the rest; to change more of it, hand a plan and `module` to `run`.
+    `rows` are as `run` takes them, or the path of a file; roles of columns are guessed as by
+    `starter_plan`, and `label` names the column to predict. `clients` names the column with the
+    owner of each row, or is a number of clients among whom rows are divided at random. `privacy` is
+    a preset, an epsilon per run for each client, or a table; `features` says how rows become model
+    inputs. `run.plan` has all other settings; to change them, pass a plan and `module` to `run`.
     """
     check_module(module, "train")
     check_observer(observer)
@@ -115,10 +115,9 @@ def resume(
     observer: simulation.Observer | None = None,
     allow_code: bool = False,
 ) -> Run:
-    """Take up a run that was stopped, finish it, and return it; it is given by its name below
-    `folder`, or by its path.
+    """Resume a stopped run, given by its path or its name in `folder`, and return it when finished.
 
-    With `allow_code`, a Python class that the run's plan names is imported and run.
+    With `allow_code`, Python code that the run's plan names is imported and run.
     """
     place = locate_run(check_run_name(run), Path(folder))
     check_observer(observer)
@@ -135,11 +134,10 @@ def load(
     folder: str | Path = RUNS,
     allow_code: bool = False,
 ) -> StoredModel:
-    """Return the model of a finished run, ready to predict; the run is given by its name below
-    `folder`, its path, or itself.
+    """Load the model of a finished run; `run` is a Run, a path, or a name in `folder`.
 
-    A folder that `tacit export --to safetensors` wrote will do too. `module` is the nn.Module the
-    run was given, if it was. With `allow_code`, a Python class that the folder names is imported
+    It may also be a folder written by `tacit export --to safetensors`. `module` is the nn.Module
+    with which the run was started, if any. With `allow_code`, a Python class that the folder names is imported
     and run; use it only for folders you trust.
     """
     from tacit.models import predict
@@ -152,7 +150,7 @@ def load(
 
 @contextmanager
 def _watch(observer: simulation.Observer | None) -> Iterator[simulation.Observer]:
-    """Yield the observer, or what shows progress where somebody sits in front of it."""
+    """Yield the observer, or a progress display on a terminal or in a notebook."""
     if observer is not None:
         yield observer
         return
@@ -161,11 +159,10 @@ def _watch(observer: simulation.Observer | None) -> Iterator[simulation.Observer
 
 
 class Run:
-    """A finished run, read from its folder, which is given by its path or by its name below
-    `folder`.
+    """A finished run, given by its path or its name in `folder`.
 
-    `module` is the nn.Module the run was given in Python, if it was; without it such a run has its
-    weights and cannot predict. With `allow_code`, a Python class that the folder names is imported
+    `module` is the nn.Module with which the run was started, if any; without it such a run has
+    weights but cannot predict. With `allow_code`, a Python class that the folder names is imported
     to predict or export; use it only for folders you trust.
     """
 
@@ -182,17 +179,17 @@ class Run:
 
     @cached_property
     def plan(self) -> Plan:
-        """Return the run's plan, with every setting."""
+        """The run's plan, with every setting."""
         return run_folder.read_plan(self.folder)
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """Return the run's record."""
+        """The entries of the run's record."""
         return list(run_folder.entries(self.folder))
 
     @property
     def metrics(self) -> pl.DataFrame:
-        """Return one row for each measured round of each arm."""
+        """One row for each evaluated round of each arm."""
         rounds = [entry for entry in record.select_entries(self.entries, Round) if entry.metrics]
         return pl.DataFrame(
             [{"arm": entry.arm, "round": entry.round_no, **entry.metrics} for entry in rounds]
@@ -200,12 +197,11 @@ class Run:
 
     @property
     def votes(self) -> pl.DataFrame:
-        """Return one row for each client that was voted on, lowest score first; no row in a run
-        without votes.
+        """One row for each client that was voted on, lowest score first; empty in a run without votes.
 
-        `score` is the last one, between -1 (harms) and 1 (helps) but for noise, `error` its
-        standard error; both are missing for a client nobody voted on. `rejected_in` are the rounds
-        in which the client was rejected.
+        `score` is the last score, from -1 (harmful) to 1 (helpful) plus noise, `error` its standard
+        error; both are null for a client without votes. `rejected_in` lists the rounds in which the
+        client was rejected.
         """
         found = report.summarise(self.entries).votes
         columns: dict[str, Any] = {
@@ -229,7 +225,7 @@ class Run:
 
     @property
     def model(self) -> dict[str, NDArray[Any]]:
-        """Return the final model as named arrays, shaped as PyTorch's state_dict."""
+        """The final model as named arrays, shaped as PyTorch's state_dict."""
         return load_file(self.folder / run_folder.MODEL)
 
     @cached_property
@@ -237,13 +233,13 @@ class Run:
         return load(self, module=self._module, allow_code=self._allow_code)
 
     def predict(self, rows: object) -> NDArray[np.str_]:
-        """Return the most probable class of each row; rows as `run` takes them, or the path of a
+        """Predict the most probable class of each row; rows as `run` takes them, or the path of a
         file, without a label.
         """
         return self._stored.predict(rows)
 
     def predict_proba(self, rows: object) -> NDArray[np.float64]:
-        """Return one line per row with the probability of each class, in the order of
+        """Predict the probability of each class, one line per row, in the order of
         `load(run).classes`.
         """
         return self._stored.predict_proba(rows)
@@ -254,8 +250,8 @@ class Run:
         """Write the model as `safetensors`, `onnx`, `torch`, `sklearn` or `hub`, with its features
         and its card, into a new folder.
 
-        It is tried before it is handed over, on `rows` or on made-up ones; how far it is from the
-        run's model is in the result.
+        The export is tested on `rows` or on random rows; the result contains its largest difference
+        from the run's model.
         """
         from tacit.models.exporting import export_model
 
@@ -264,23 +260,25 @@ class Run:
         )
 
     def _card(self) -> ModelCard:
-        """Return what a card says of this run: how good it is, and what was promised."""
-        summary, held = (
+        """Model card of this run: metrics and privacy guarantee."""
+        summary, prepared = (
             report.summarise(self.entries),
             record.select_entries(self.entries, Prepared),
         )
-        own, told = summary.arm(RUN), summary.privacy
+        own, privacy = summary.arm(RUN), summary.privacy
         return ModelCard(
             name=self.folder.resolve().name,
             classes=self._stored.classes,
             columns=self._stored.columns,
             trained_on=(
-                f"{held[0].rows_train:,} rows of {held[0].clients:,} clients" if held else ""
+                f"{prepared[0].rows_train:,} rows of {prepared[0].clients:,} clients"
+                if prepared
+                else ""
             ),
             figures=dict(own.metrics) if own else {},
-            statement=told.statement,
-            unprotected=tuple(told.unprotected),
-            rests_on=told.rests_on,
+            statement=privacy.statement,
+            unprotected=tuple(privacy.unprotected),
+            rests_on=privacy.rests_on,
         )
 
     @property
@@ -292,14 +290,14 @@ class Run:
 
     @property
     def parameters_sha256(self) -> str:
-        """The SHA-256 of the final parameters as flat float32 numbers, which baselines and
-        unreadable models have too.
+        """The SHA-256 of the final parameters as flat float32 numbers; baselines and models that only
+        clients can read have one too.
         """
         return record.select_entries(self.entries, Finished, RUN)[-1].parameters_sha256
 
     @property
     def privacy(self) -> str:
-        """Return the sentence a data owner may read."""
+        """The privacy statement for data owners."""
         return report.summarise(self.entries).privacy.statement
 
     def _repr_html_(self) -> str:

@@ -1,6 +1,4 @@
-"""Arguments that people pass in Python: refused at once and in words, before anything heavy is
-loaded or a folder is made.
-"""
+"""Validation of arguments in Python, before anything heavy is imported or a folder is created."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ def load_plan(plan: object) -> Plan:
     if isinstance(plan, str | Path):
         return Plan.load(plan)
     raise PlanError(
-        f"run(plan) needs a tacit.Plan or the path of a plan file, got {type(plan).__name__};"
+        f"run(plan) must be a tacit.Plan or the path of a plan file, got {type(plan).__name__};"
         f" {_ADVICE}"
     )
 
@@ -38,8 +36,8 @@ def check_module(module: object, call: str = "run") -> None:
         return
     if isinstance(module, type):
         raise PlanError(
-            f"{call}(module={module.__name__}) needs a torch.nn.Module, got its class; make an"
-            " instance of it"
+            f"{call}(module={module.__name__}) must be an instance of torch.nn.Module, got a class; pass"
+            f" {module.__name__}()"
         )
     got = (
         f"the text {module!r}"
@@ -47,7 +45,7 @@ def check_module(module: object, call: str = "run") -> None:
         else type(module).__name__
     )
     raise PlanError(
-        f"{call}(module=…) needs an instance of torch.nn.Module, got {got}; for a built-in model"
+        f"{call}(module=…) must be an instance of torch.nn.Module, got {got}; for a built-in model"
         f" leave it out: {_ADVICE}, and tacit.Plan(model=tacit.MLP(hidden=[50])) names another"
         " network"
     )
@@ -58,8 +56,8 @@ def check_observer(observer: object) -> None:
     missing = [name for name in _OBSERVER if not callable(getattr(observer, name, None))]
     if observer is not None and missing:
         raise PlanError(
-            f"observer={type(observer).__name__} needs the methods {', '.join(_OBSERVER)}, got an"
-            f" object without {missing[0]}; tacit.Silence() shows no progress"
+            f"observer={type(observer).__name__} must have the methods {', '.join(_OBSERVER)}, but"
+            f" {missing[0]} is missing; tacit.Silence() shows no progress"
         )
 
 
@@ -68,14 +66,14 @@ def check_run_name(run: object) -> str | Path:
     if isinstance(run, str | Path) and str(run):
         return run
     raise RunError(
-        f"run={run!r} needs the name of a run, as `tacit runs` lists it, or its folder, got"
+        f"run={run!r} must be the name of a run, as `tacit runs` lists it, or its folder, got"
         f" {type(run).__name__}"
     )
 
 
 def read_table(table: object, label: str | None) -> pl.DataFrame | str | Path:
-    """Rows in Python as a frame with rows and, if `label` names a column, with labels; the path of
-    a file as it is.
+    """Convert rows in Python to a frame and check that the `label` column exists; a path is returned
+    unchanged.
     """
     if isinstance(table, str | Path):
         return table

@@ -1,6 +1,4 @@
-"""The plan of `tacit.train`: columns guessed from the rows, everything else as asked for or left to
-its default.
-"""
+"""The plan of `tacit.train`: columns guessed from the rows, other settings as given or default."""
 
 from __future__ import annotations
 
@@ -31,25 +29,27 @@ def build_module_plan(
     features: Features | None,
     rounds: int | None,
 ) -> Plan:
-    """Return the checked plan for a module on a table; the run is named after the module's
-    class.
-    """
+    """Build the plan for a module on a table; the run is named after the module's class."""
     tree: Tree = tomllib.loads(make_starter(rows, data.StarterRequest(label=label)).text)
     kind = type(module)
     tree |= {
-        "name": _plain(kind.__name__),
-        "model": {"name": f"{_plain(kind.__module__, '.')}:{_plain(kind.__name__)}"},
+        "name": _make_identifier(kind.__name__),
+        "model": {
+            "name": f"{_make_identifier(kind.__module__, '.')}:{_make_identifier(kind.__name__)}"
+        },
     }
     tree["baselines"] = []
-    tree["privacy"] = _promise(privacy)
-    _share_out(tree, clients)
+    tree["privacy"] = _build_privacy(privacy)
+    _set_partition(tree, clients)
     if tree["privacy"].get("preset") != "none" and tree["data"].get("partition") == "client":
-        tree["privacy"].setdefault("clients", _owners(rows, tree["data"]["columns"]["client"]))
+        tree["privacy"].setdefault(
+            "clients", _count_owners(rows, tree["data"]["columns"]["client"])
+        )
     if features is not None:
         if not isinstance(features, Features):
             raise PlanError(
-                f"train(features=…) needs tacit.Features(…), got {type(features).__name__}; leave"
-                " it out for defaults"
+                f"train(features=…) must be a tacit.Features, got {type(features).__name__}; leave it"
+                " out for defaults"
             )
         tree["features"] = {
             key: value for key, value in dataclasses.asdict(features).items() if value is not None
@@ -59,8 +59,8 @@ def build_module_plan(
     return plans.parse(tree, where=f"train({kind.__name__})")
 
 
-def _promise(privacy: Privacy | str | float) -> Tree:
-    """Return the table of a preset's name, of an epsilon per run, or of a table."""
+def _build_privacy(privacy: Privacy | str | float) -> Tree:
+    """Privacy table from a preset's name, an epsilon per run, or a Privacy."""
     if isinstance(privacy, Privacy):
         return {
             key: value for key, value in dataclasses.asdict(privacy).items() if value is not None
@@ -72,10 +72,8 @@ def _promise(privacy: Privacy | str | float) -> Tree:
     )
 
 
-def _share_out(tree: Tree, clients: str | int | None) -> None:
-    """Say who holds the rows, if the caller does: a column's owners, or so many clients at
-    random.
-    """
+def _set_partition(tree: Tree, clients: str | int | None) -> None:
+    """Set the partition from `clients`: a column with owners, or a number of random clients."""
     table, columns = tree["data"], tree["data"]["columns"]
     if isinstance(clients, str):
         for role, names in list(columns.items()):
@@ -93,15 +91,15 @@ def _share_out(tree: Tree, clients: str | int | None) -> None:
         table |= {"partition": "iid", "clients": clients}
 
 
-def _owners(rows: object, column: str) -> int:
+def _count_owners(rows: object, column: str) -> int:
     frame, _ = read_file(str(rows)) if isinstance(rows, str | Path) else from_input_rows(rows)
     if column not in frame.columns:
         raise DataError(
-            f"train(clients={column!r}) needs a column of the rows, got {', '.join(frame.columns)};"
-            " name one of these"
+            f"train(clients={column!r}) is not a column of the rows; name one of"
+            f" {', '.join(frame.columns)}"
         )
     return frame[column].n_unique()
 
 
-def _plain(name: str, also: str = "") -> str:
+def _make_identifier(name: str, also: str = "") -> str:
     return re.sub(rf"[^\w{also}]+", "_", name)[:60]

@@ -1,10 +1,10 @@
-"""Whether a run's folder is as it was written: the record's chain, its signatures and what must
-stand in it, and the files that the record and the checkpoint speak of.
+"""Verify that a run's folder is unchanged: the record's hash chain, signatures and completeness, and
+the files that record and checkpoint refer to.
 
-The record is signed with a key whose public half stands in its first entry and whose private half
-is deleted when the run ends. This finds edits, cut files and files of another run. Somebody who
-writes a whole folder anew signs it with a key of their own: only who knows the key, or a head of
-the record, from elsewhere finds that out. Nothing here shows that a server wrote down the truth.
+The record is signed with a key whose public half is in its first entry and whose private half is
+deleted when the run ends. This detects edits, truncated files and files of other runs. A folder that
+was forged as a whole has another key; only a reader who knows the key, or a head of the record, from
+elsewhere detects that. A signature does not show that the server recorded the truth.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ State = Literal["intact", "not intact", "not checked"]
 
 @dataclass(frozen=True, kw_only=True)
 class FileCheck:
-    """One file of a run, its state, and why."""
+    """State of one file of a run, with the reason."""
 
     file: str
     state: State
@@ -33,56 +33,55 @@ class FileCheck:
 
 
 def verify_files(folder: Path, *, key: str = "", head: str = "") -> list[FileCheck]:
-    """Return every file of a run that something vouches for, and whether it is as it was written.
+    """Check every file of a run that has a hash, a checksum or a signature.
 
-    `key` is the public key that must have signed the record, `head` a checksum of a line it must
-    contain, as others know them.
+    `key` is the public key that must have signed the record, `head` the checksum of a line that it
+    must contain; both come from elsewhere, such as a site.
     """
     try:
         entries = list(run_folder.entries(folder))
     except TacitError as error:
         return [
             FileCheck(file=run_folder.RECORD, state="not intact", why=str(error)),
-            *_checkpoint(folder),
+            *_check_checkpoint(folder),
         ]
     started = record.select_entries(entries, record.Started)
     return [
-        _record(folder, entries, key, head),
-        *_checkpoint(folder),
-        _plan(folder, started),
-        *_stored(folder, entries),
-        *_keys(folder),
+        _check_record(folder, entries, key, head),
+        *_check_checkpoint(folder),
+        _check_plan(folder, started),
+        *_check_stored(folder, entries),
+        *_check_keys(folder),
     ]
 
 
-def _record(folder: Path, entries: list[record.Entry], key: str, head: str) -> FileCheck:
+def _check_record(folder: Path, entries: list[record.Entry], key: str, head: str) -> FileCheck:
     started = record.select_entries(entries, record.Started)
     if not started and not (key or head):
         missing = not (folder / run_folder.RECORD).exists()
-        why = "there is none yet" if missing else "it has no first entry"
+        why = "there is no record yet" if missing else "it has no first entry"
         return FileCheck(file=run_folder.RECORD, state="not checked", why=why)
-    wrong = [*_unsigned(folder, started, key, head), *list_missing(entries)]
+    wrong = [*_check_signatures(folder, started, key, head), *list_missing(entries)]
     if wrong:
         return FileCheck(file=run_folder.RECORD, state="not intact", why="; ".join(wrong))
-    why = (
-        f"{len(entries):,} entries, each vouching for the one before, signed with key"
-        f" {started[0].key}"
-    )
+    why = f"{len(entries):,} entries in an unbroken hash chain, signed with key {started[0].key}"
     return FileCheck(
         file=run_folder.RECORD,
         state="intact",
-        why=f"{why}{_added_later(folder)}; every round has its releases",
+        why=f"{why}{_describe_unsigned_end(folder)}; every round has its releases",
     )
 
 
-def _unsigned(folder: Path, started: list[record.Started], key: str, head: str) -> list[str]:
-    """Return what is wrong with a record's signatures."""
+def _check_signatures(
+    folder: Path, started: list[record.Started], key: str, head: str
+) -> list[str]:
+    """List what is wrong with a record's signatures."""
     path = folder / run_folder.RECORD
     own = started[0].key if started else ""
     if not own:
         return ["it is not signed: its first entry has no key"]
     if key and own != key:
-        return [f"it is signed with key {own}, not with the key that was given"]
+        return [f"it is signed with key {own}, not with the given key"]
     signed = record.read_signed_heads(path)
     wrong = [
         f"the signature at byte {one.length:,} is not by its key"
@@ -90,9 +89,7 @@ def _unsigned(folder: Path, started: list[record.Started], key: str, head: str) 
         if not one.is_by(own)
     ]
     if head and head not in [one.head for one in signed]:
-        wrong.append(
-            "it does not contain the head that was given, so it was cut short or rewritten since"
-        )
+        wrong.append("it does not contain the given head, so it was truncated or rewritten since")
     covered = checkpoint.count_covered_bytes(folder)
     if any(
         begins < covered or isinstance(entry, record.Finished)
@@ -103,19 +100,19 @@ def _unsigned(folder: Path, started: list[record.Started], key: str, head: str) 
 
 
 def _after_last_signature(path: Path) -> list[tuple[int, record.Entry]]:
-    """Return the entries that no signature covers yet, each with the byte it begins at."""
+    """Entries after the last signature, each with the offset of its first byte."""
     found: list[tuple[int, record.Entry]] = []
     for begins, entry in record.read_lines(path):
         found = [] if isinstance(entry, record.Signed) else [*found, (begins, entry)]
     return found
 
 
-def _added_later(folder: Path) -> str:
+def _describe_unsigned_end(folder: Path) -> str:
     later = len(_after_last_signature(folder / run_folder.RECORD))
-    return f" but for the last {later:,}" if later else ""
+    return f" except the last {later:,}" if later else ""
 
 
-def _keys(folder: Path) -> list[FileCheck]:
+def _check_keys(folder: Path) -> list[FileCheck]:
     """Name keys that a finished run no longer needs."""
     try:
         done = checkpoint.read(folder).progress.arm == checkpoint.ALL_DONE
@@ -124,21 +121,19 @@ def _keys(folder: Path) -> list[FileCheck]:
     if not done:
         return []
     why = (
-        "the run has finished, and the key is still there; `tacit resume` or `tacit deploy"
+        "the run has finished, but its key still exists; `tacit resume` or `tacit deploy"
         " --resume` deletes it"
     )
     return [FileCheck(file=name, state="not checked", why=why) for name in list_keys(folder)]
 
 
 def list_damage(folder: Path) -> list[str]:
-    """Return one sentence for each file that is not as it was written; none if all are."""
+    """List the files that are not intact, one sentence each."""
     return [f"{one.file}: {one.why}" for one in verify_files(folder) if one.state == "not intact"]
 
 
-def _checkpoint(folder: Path) -> list[FileCheck]:
-    """Return the state of the checkpoint, and of the record if it is not the one the checkpoint was
-    made with.
-    """
+def _check_checkpoint(folder: Path) -> list[FileCheck]:
+    """Check the checkpoint, and that it belongs to the record."""
     if not (folder / checkpoint.NAME).exists():
         return []
     try:
@@ -148,7 +143,7 @@ def _checkpoint(folder: Path) -> list[FileCheck]:
     intact = FileCheck(
         file=checkpoint.NAME,
         state="intact",
-        why="its checksum fits, and so does the record it covers",
+        why="its checksum and the record that it covers match",
     )
     try:
         record.verify(folder / run_folder.RECORD, last.mark)
@@ -157,52 +152,56 @@ def _checkpoint(folder: Path) -> list[FileCheck]:
             FileCheck(
                 file=checkpoint.NAME,
                 state="not intact",
-                why=f"it does not belong to the record beside it ({error})",
+                why=f"it does not belong to this record ({error})",
             )
         ]
     return [intact]
 
 
-def _plan(folder: Path, started: list[record.Started]) -> FileCheck:
-    told = started[0].plan_fingerprint if started else ""
+def _check_plan(folder: Path, started: list[record.Started]) -> FileCheck:
+    recorded = started[0].plan_fingerprint if started else ""
     if not (folder / run_folder.PLAN).exists():
         return FileCheck(file=run_folder.PLAN, state="not intact", why="it is missing")
-    if not told:
+    if not recorded:
         return FileCheck(
-            file=run_folder.PLAN, state="not checked", why="the record holds no fingerprint of it"
+            file=run_folder.PLAN,
+            state="not checked",
+            why="the record contains no fingerprint of it",
         )
     try:
-        same = fingerprint_plan(run_folder.read_plan(folder)) == told
+        same = fingerprint_plan(run_folder.read_plan(folder)) == recorded
     except TacitError:
-        return FileCheck(file=run_folder.PLAN, state="not intact", why="it is no plan any more")
+        return FileCheck(file=run_folder.PLAN, state="not intact", why="it is not a valid plan")
     if not same:
         return FileCheck(
             file=run_folder.PLAN,
             state="not intact",
-            why="its settings are not those the record began with",
+            why="its settings differ from those in the record",
         )
     return FileCheck(
-        file=run_folder.PLAN, state="intact", why="its settings are those the record began with"
+        file=run_folder.PLAN, state="intact", why="its settings are those in the record"
     )
 
 
-def _stored(folder: Path, entries: list[record.Entry]) -> list[FileCheck]:
-    told = record.select_entries(entries, record.Stored)
-    if not told:
+def _check_stored(folder: Path, entries: list[record.Entry]) -> list[FileCheck]:
+    stored = record.select_entries(entries, record.Stored)
+    if not stored:
         there = (folder / run_folder.MODEL).exists()
         return (
             [
                 FileCheck(
-                    file=run_folder.MODEL, state="not checked", why="the record holds no hash of it"
+                    file=run_folder.MODEL,
+                    state="not checked",
+                    why="the record contains no hash of it",
                 )
             ]
             if there
             else []
         )
-    return [_hashed(folder, name, digest) for name, digest in told[-1].sha256.items()]
+    return [_check_hash(folder, name, digest) for name, digest in stored[-1].sha256.items()]
 
 
-def _hashed(folder: Path, name: str, digest: str) -> FileCheck:
+def _check_hash(folder: Path, name: str, digest: str) -> FileCheck:
     path = folder / Path(name).name
     if not path.exists():
         return FileCheck(file=name, state="not intact", why="it is missing")
@@ -210,6 +209,6 @@ def _hashed(folder: Path, name: str, digest: str) -> FileCheck:
         return FileCheck(
             file=name,
             state="not intact",
-            why="it is not the file the record names: edited, cut short or swapped",
+            why="it does not match its hash in the record: edited, truncated or replaced",
         )
-    return FileCheck(file=name, state="intact", why=f"SHA-256 {digest[:16]}…, as the record says")
+    return FileCheck(file=name, state="intact", why=f"SHA-256 {digest[:16]}…, as in the record")

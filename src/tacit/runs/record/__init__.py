@@ -1,8 +1,8 @@
-"""The append-only account of a run: typed entries, one JSON line each.
+"""The append-only record of a run: typed entries, one JSON line each.
 
-Engines write it and do not steer by it; report, tables and pages read only it. An entry is never
-changed and never removed. A run that is resumed appends from which checkpoint it goes on; `read`
-leaves out what that superseded, so every entry stands once.
+A run writes its record; reports and pages read nothing else. Entries are never changed or removed. A
+resumed run appends an entry that names its checkpoint, and `read` skips the entries that it
+supersedes.
 """
 
 from tacit.runs.record.entries import (

@@ -1,6 +1,4 @@
-"""What a record may say: one frozen dataclass per kind of entry, and the name each kind has in the
-file.
-"""
+"""Entries of a record: one frozen dataclass per kind, and the name of each kind in the file."""
 
 from __future__ import annotations
 
@@ -11,9 +9,7 @@ from typing import Any, TypeVar
 from tacit.privacy.claim import Claim
 
 VERSION = 3
-"""The version of the record that is written. Version 1 had no checksums, version 2 short ones and
-no signatures.
-"""
+"""Version of the record format. Version 1 had no checksums, version 2 short ones and no signatures."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,11 +28,11 @@ class Started:
 
 @dataclass(frozen=True, kw_only=True)
 class Resumed:
-    """A stopped run went on from a checkpoint: after this round of this arm.
+    """A stopped run was resumed from a checkpoint, after this round of this arm.
 
     `length` and `checksum` are the mark of that checkpoint: how much of the record it covers.
     Entries between the mark and this one are superseded (`fold.py`); a length of 0 means that the
-    run began again from nothing.
+    run started over.
     """
 
     arm: str
@@ -56,8 +52,8 @@ class Signed:
 
 @dataclass(frozen=True, kw_only=True)
 class Abandoned:
-    """The run was given up after this round of this arm: its keys are deleted and it cannot
-    go on.
+    """The run was abandoned after this round of this arm; its keys are deleted and it cannot be
+    resumed.
     """
 
     arm: str
@@ -66,7 +62,7 @@ class Abandoned:
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """The data as the run sees it."""
+    """Facts about the prepared data of a run."""
 
     source: str
     clients: int
@@ -77,20 +73,18 @@ class Prepared:
     inputs: int
     classes: list[str]
     text: str = ""  # the form in which text enters the model: "hashed words", "word table", or none
-    sites: int = 0  # how many machines hold the rows; 0 in a simulation
-    seeded: bool = True  # whether noise can be repeated from the plan's seed
-    wordless: int = 0  # training rows of whose text the model sees no word
-    leaks: list[str] = field(default_factory=list)  # columns that give the label away almost alone
-    # distance (0 to 1) between a client's labels and all labels, beyond what chance would give
+    sites: int = 0  # number of sites; 0 in a simulation
+    seeded: bool = True  # whether noise can be reproduced from the plan's seed
+    wordless: int = 0  # training rows whose text has no word that the model reads
+    leaks: list[str] = field(default_factory=list)  # columns that determine the label almost alone
+    # distance (0 to 1) between a client's labels and all labels, beyond that of random rows
     label_skew: float = 0.0
     words_seen: float = 1.0  # share of the words of a sample of training texts that the model reads
 
 
 @dataclass(frozen=True, kw_only=True)
 class DisclosedRows:
-    """The rows clients handed to the server once, before round one, and what that shows about the
-    people in them.
-    """
+    """Rows that clients disclosed to the server before round 1, and how identifying they are."""
 
     rule: str
     k: int
@@ -115,7 +109,7 @@ class DisclosedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class Corrupted:
-    """An experiment: these clients were corrupted on purpose, out of so many."""
+    """An experiment corrupted these clients on purpose."""
 
     corruption: str  # the plan's corrupt.kind
     clients: list[int]
@@ -124,11 +118,9 @@ class Corrupted:
 
 @dataclass(frozen=True, kw_only=True)
 class WarmStarted:
-    """The center trained the first model on rows it has in the clear; `metrics` are that model's on
-    the test rows.
+    """The server trained the initial model on public rows; `metrics` are on the test rows.
 
-    `losses` are those on the held-out public rows after each pass; the model after pass `epoch` was
-    kept.
+    `losses` are on the held-out public rows after each epoch; the model after `epoch` was kept.
     """
 
     rows: int
@@ -140,13 +132,12 @@ class WarmStarted:
 
 @dataclass(frozen=True, kw_only=True)
 class Released:
-    """One entry of the ledger, written before anything leaves: what clients answer in an exchange,
-    and what that costs.
+    """One entry of the ledger, written before clients send anything: the privacy loss of an exchange.
 
-    Round 0 is before the first round. `claim` is a Claim as JSON; `busiest` is how often the client
-    that has paid for this claim most often has paid for it, this time included. `request` is the
-    SHA-256 of what was asked of whom: the same request gets the same answers. `superseded` is never
-    written: the reader sets it on a release that a resume did not repeat.
+    Round 0 is before the first round. `claim` is a Claim as JSON; `busiest` is the largest number of
+    times that any client has been charged for this claim, including this time. `request` is the
+    SHA-256 of the request and its recipients: an equal request gets equal responses. `superseded` is
+    never written; the reader sets it on a release that a resumed run did not repeat.
     """
 
     arm: str
@@ -159,19 +150,18 @@ class Released:
     superseded: bool = False
 
     def __post_init__(self) -> None:
-        _ = self.promise  # an entry whose claim cannot be read is damaged
+        _ = self.promise  # raises if the claim cannot be parsed
 
     @cached_property
     def promise(self) -> Claim:
-        """The claim itself."""
+        """The parsed claim."""
         return Claim.from_json(self.claim)
 
     @classmethod
     def upgrade(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the fields of an entry, from those of an early version that spelt out one loss and
-        its count.
+        """Convert the fields of an early version, which stored one loss and its count.
 
-        That version did not say how often a client had paid: once a round is the most there can be.
+        That version did not count charges per client; one per round is the maximum.
         """
         if "claim" in values:
             return values
@@ -197,8 +187,8 @@ class Spent:
     """The ledger's totals after a round, for the client that took part most often, each a Total as
     JSON.
 
-    They are there for who watches a run. What is shown of a finished one is folded from what was
-    released, not from here. `statement` is only found in records of an early version.
+    They serve to watch a running run; a report recomputes totals from the releases. `statement` is
+    only in records of an early version.
     """
 
     arm: str
@@ -208,9 +198,7 @@ class Spent:
 
     @classmethod
     def upgrade(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the fields of an entry, from those of an early version that kept totals by the
-        words they were shown in.
-        """
+        """Convert the fields of an early version, which stored totals by their display text."""
         if isinstance(values["totals"], list):
             return values
         found = []
@@ -229,7 +217,7 @@ class Spent:
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """One finished round. Bytes are of serialised messages, per client and all together."""
+    """One finished round. Bytes are those of all serialised messages of the round."""
 
     arm: str
     round_no: int
@@ -243,10 +231,10 @@ class Round:
 
 @dataclass(frozen=True, kw_only=True)
 class Voted:
-    """What testers said about contributors in a round: a score between -1 (harms) and 1 (helps)
-    each, and who was rejected.
+    """Votes of testers on contributors in a round: scores from -1 (harmful) to 1 (helpful), and
+    rejected clients.
 
-    An error of 9 stands for a contributor nobody voted on.
+    An error of 9 means that nobody voted on the contributor.
     """
 
     arm: str
@@ -260,7 +248,7 @@ class Voted:
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """How the final model does on each client's own rows; known to the simulator only."""
+    """Accuracy of the final model on each client's own rows; only a simulation knows it."""
 
     arm: str
     accuracy: list[float]
@@ -268,9 +256,7 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class ByClass:
-    """How the final model does on the test rows of each class: rows of it, rows taken for it, and
-    rightly so.
-    """
+    """The final model on the test rows, by class: rows, predictions, and correct predictions."""
 
     arm: str
     rows: list[int]
@@ -280,8 +266,8 @@ class ByClass:
 
 @dataclass(frozen=True, kw_only=True)
 class ClientsEvaluated:
-    """How a round's shared part did with the own parts of some clients; known to the simulator
-    only.
+    """Accuracy of a round's shared parameters with the private parameters of some clients; only a
+    simulation knows it.
     """
 
     arm: str
@@ -293,7 +279,7 @@ class ClientsEvaluated:
 
 @dataclass(frozen=True, kw_only=True)
 class Refused:
-    """An answer the server did not take: who sent it in which exchange, and why it was refused."""
+    """A response that the server refused: its sender, its exchange, and the reason."""
 
     arm: str
     round_no: int
@@ -304,7 +290,7 @@ class Refused:
 
 @dataclass(frozen=True, kw_only=True)
 class Audited:
-    """What an attack or a test found out about the run."""
+    """Results of an audit of the run."""
 
     name: str
     findings: dict[str, Any]
@@ -312,7 +298,7 @@ class Audited:
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """Files that were put into the run's folder, by name, with the SHA-256 of all their bytes."""
+    """SHA-256 of files in the run's folder, by name."""
 
     sha256: dict[str, str]
 
@@ -375,7 +361,7 @@ KINDS: dict[str, type[Any]] = {
     "stored": Stored,
     "finished": Finished,
 }
-"""The name every kind of entry has in the file."""
+"""Kinds of entries by their name in the file."""
 RUN = "run"
 """The arm that is the plan itself; other arms are baselines, named as in the plan."""
 
@@ -384,7 +370,7 @@ Kind = TypeVar("Kind")
 
 
 def select_entries(entries: list[Entry], kind: type[Kind], arm: str | None = None) -> list[Kind]:
-    """Return the entries of one kind, of one arm if named."""
+    """Select the entries of one kind, optionally of one arm."""
     return [
         entry
         for entry in entries

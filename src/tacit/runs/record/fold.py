@@ -1,9 +1,8 @@
-"""What stands in a record: a resumed run repeats what its checkpoint does not cover, and the
-repetition counts.
+"""Valid entries of a record: a resumed run repeats what its checkpoint does not cover, and the
+repetition replaces the earlier entries.
 
-Releases are the exception. What left has left, so a release that a resume superseded is kept,
-unless the resumed run repeated the very same request: that gets the same answers again, and tells
-nobody anything new.
+Releases are an exception, since a release cannot be undone. A superseded release still counts, unless
+the resumed run repeated the same request: it gets the same responses, which reveal nothing new.
 """
 
 from __future__ import annotations
@@ -15,19 +14,18 @@ from tacit.runs.record.entries import Entry, Released, Resumed, Signed
 
 
 def fold(lines: Iterable[tuple[int, Entry]]) -> Iterator[Entry]:
-    """Yield the entries that stand, and the superseded releases that nothing repeated, in the order
-    of the file.
+    """Yield valid entries, and superseded releases that were not repeated, in the order of the file.
 
-    `lines` are entries with the byte each begins at.
+    `lines` are entries with the offset of their first byte.
     """
-    found: list[tuple[int, Entry, bool]] = []  # where, what, and whether it stands
+    found: list[tuple[int, Entry, bool]] = []  # offset, entry, and whether it is valid
     for begins, entry in lines:
         if isinstance(entry, Signed):
-            continue  # about the lines before it, and no part of what a run tells
+            continue  # not an event of the run
         if isinstance(entry, Resumed) and entry.length is not None:
             found = [(where, one, stands and where < entry.length) for where, one, stands in found]
             if entry.length == 0:
-                continue  # begun again from nothing: the record then has a first entry of its own
+                continue  # started over: a new first entry follows
         found.append((begins, entry, True))
     seen = [entry for _, entry, stands in found if stands and isinstance(entry, Released)]
     for _, entry, stands in found:
@@ -39,9 +37,7 @@ def fold(lines: Iterable[tuple[int, Entry]]) -> Iterator[Entry]:
 
 
 def find_superseded(lines: Iterable[tuple[int, Entry]], resume: Resumed) -> list[Released]:
-    """Return the releases, as they were written, that count in addition as long as a run resumed
-    now does not repeat them.
-    """
+    """Releases that a resume would supersede; they count until the resumed run repeats them."""
     folded = fold([*lines, (_AT_THE_END, resume)])
     return [
         replace(entry, superseded=False)

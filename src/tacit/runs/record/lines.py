@@ -1,8 +1,7 @@
-"""A record as a file: lines that are appended, each with a checksum over itself and the line
-before, and read with suspicion.
+"""A record as a file of appended lines, each with a checksum over itself and the line before.
 
-A reader passes over fields and kinds it does not know, and still reads records of version 1, which
-had no checksums.
+A reader ignores unknown fields and kinds, and still reads records of version 1, which had no
+checksums.
 """
 
 from __future__ import annotations
@@ -26,21 +25,19 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 Wanted = Callable[[str, str], bool]
-"""Says of a kind of entry, and the arm it is about (empty if about none), whether a reader wants
-it.
-"""
+"""Whether a reader wants entries of a kind and an arm (empty if the entry has none)."""
 
 _NAMES = {kind: name for name, kind in KINDS.items()}
 _OLD_KINDS = {"shared": "disclosed_rows", "tried": "clients_evaluated"}
 _OLD_FIELDS = {"labels_shared": "labels_disclosed"}
 _FOUND_BY_READER = "superseded"
-"""A field that is no part of a line."""
+"""A field that is not stored."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """How much of a record is safely on the disk: its length in bytes, and the checksum its last
-    line ends with.
+    """A position in a record that is synced to disk: length in bytes, and the checksum of the last
+    line.
     """
 
     length: int = 0
@@ -48,8 +45,8 @@ class Mark:
 
 
 class Writer:
-    """Appends entries to a record file, from a mark on; it reads nothing. With a `key` it can sign
-    what was written so far.
+    """Appends entries to a record after a mark, without reading it; with a `key` it can sign the
+    record.
     """
 
     def __init__(
@@ -69,7 +66,7 @@ class Writer:
 
     @property
     def key(self) -> str:
-        """The public half of the key, as hexadecimal digits; empty if there is none."""
+        """The public key in hexadecimal digits; empty if there is none."""
         return self._key.public_key().public_bytes_raw().hex() if self._key else ""
 
     def sign(self) -> None:
@@ -78,18 +75,18 @@ class Writer:
             self.append(Signed(signature=sign(self._key, self._checksum)))
 
     def sync(self) -> Mark:
-        """Force what was written onto the disk and return how far it goes."""
+        """Sync the file to disk and return the mark of its end."""
         self._file.flush()
         os.fsync(self._file.fileno())
         return Mark(length=self._file.tell(), checksum=self._checksum)
 
     def close(self) -> None:
-        """Write out and close."""
+        """Flush and close the file."""
         self._file.close()
 
 
 def verify(path: Path, mark: Mark) -> None:
-    """Raise RunError unless the record up to a mark is as it was written."""
+    """Raise RunError unless the record up to a mark is unchanged."""
     content = _content(path)
     if len(content) < mark.length:
         raise RunError(
@@ -97,26 +94,24 @@ def verify(path: Path, mark: Mark) -> None:
             f" {mark.length:,}"
         )
     if _last_checksum(path, content[: mark.length]) != mark.checksum:
-        raise RunError(f"{path}: is damaged: it is not the record its checkpoint was made with")
+        raise RunError(f"{path}: is damaged: it does not belong to its checkpoint")
 
 
 def repair_end(path: Path) -> Mark:
-    """Return where a record ends; complete or remove a last line that a crash cut short. Raise
-    RunError if it is damaged.
+    """Repair the end of a record after a crash and return its mark; raise RunError if it is damaged.
 
-    A line is removed only if it was never complete: nothing leaves before its charge is a whole
-    line on the disk. A whole line that lacks its line break gets it. Nothing else of a record is
-    ever removed.
+    An incomplete last line is removed: clients send nothing before the line of its charge is
+    complete on disk. A complete line without a line break gets one. Nothing else is ever removed.
     """
     content = _content(path)
     *lines, rest = content.split(b"\n")
     checksum = ""
     for number, line in enumerate(lines, start=1):
-        checksum = _verified(path, number, line, checksum)[1]
+        checksum = _split_checksum(path, number, line, checksum)[1]
     if not rest:
         return Mark(length=len(content), checksum=checksum)
     try:
-        whole = _verified(path, len(lines) + 1, rest, checksum)[1]
+        whole = _split_checksum(path, len(lines) + 1, rest, checksum)[1]
     except RunError:
         os.truncate(path, len(content) - len(rest))
         return Mark(length=len(content) - len(rest), checksum=checksum)
@@ -126,7 +121,7 @@ def repair_end(path: Path) -> Mark:
 
 
 def add(path: Path, entry: Entry) -> None:
-    """Append one entry to the record of a run that has ended, such as what an audit found."""
+    """Append one entry to the record of a finished run, such as the results of an audit."""
     writer = Writer(path, Mark(checksum=_last_checksum(path, _content(path))))
     try:
         writer.append(entry)
@@ -139,17 +134,16 @@ def _last_checksum(path: Path, content: bytes) -> str:
     *lines, rest = content.split(b"\n")
     checksum = ""
     for number, line in enumerate(lines, start=1):
-        checksum = _verified(path, number, line, checksum)[1]
+        checksum = _split_checksum(path, number, line, checksum)[1]
     if rest:
-        raise _damaged(path, len(lines) + 1, "it is cut short")
+        raise _damaged(path, len(lines) + 1, "it is truncated")
     return checksum
 
 
 def read(path: Path, at_least: int = 0, wanted: Wanted | None = None) -> Iterator[Entry]:
-    """Yield the entries of a record that stand, and every release: what a resume superseded is left
-    out (`fold.py`).
+    """Yield the valid entries of a record, and every release that counts (`fold.py`).
 
-    With `wanted`, entries of other kinds or arms are checked for damage and not parsed.
+    With `wanted`, other entries are checked for damage but not parsed.
     """
     yield from fold(read_lines(path, at_least, wanted))
 
@@ -157,18 +151,14 @@ def read(path: Path, at_least: int = 0, wanted: Wanted | None = None) -> Iterato
 def read_lines(
     path: Path, at_least: int = 0, wanted: Wanted | None = None
 ) -> Iterator[tuple[int, Entry]]:
-    """Yield every entry of a record, or those that are wanted, with the byte it begins at (see
-    `_lines`).
-    """
+    """Yield every entry of a record, or those `wanted`, with the offset of its first byte."""
     for begins, entry, _ in _lines(path, at_least, wanted):
         if entry is not None:
             yield begins, entry
 
 
 def read_signed_heads(path: Path) -> list[SignedHead]:
-    """Return every signature of a record, oldest first; whether they are right is for the reader to
-    ask.
-    """
+    """Read all signatures of a record, oldest first, without verifying them."""
     return [
         SignedHead(length=begins, head=head, signature=entry.signature)
         for begins, entry, head in _lines(path, 0)
@@ -177,7 +167,7 @@ def read_signed_heads(path: Path) -> list[SignedHead]:
 
 
 def read_head_at(path: Path, length: int) -> str | None:
-    """Return the checksum of the line that ends after `length` bytes; None if no line does."""
+    """Checksum of the line that ends after `length` bytes; None if no line ends there."""
     content = _content(path)[:length]
     return (
         None
@@ -189,11 +179,10 @@ def read_head_at(path: Path, length: int) -> str | None:
 def _lines(
     path: Path, at_least: int, wanted: Wanted | None = None
 ) -> Iterator[tuple[int, Entry | None, str]]:
-    """Yield every entry of a record (None: of a kind that is not known here, or not wanted) with
-    the byte it begins at and the checksum of the line before; a last line that a crash cut short is
-    passed over.
+    """Yield every entry of a record (None: unknown kind, or not wanted) with the offset of its first
+    byte and the checksum of the line before; an incomplete last line is skipped.
 
-    Raise RunError if the record is damaged, or has fewer than `at_least` bytes of whole lines.
+    Raise RunError if the record is damaged, or has fewer than `at_least` bytes of complete lines.
     """
     content = _content(path)
     *lines, rest = content.split(b"\n")
@@ -203,7 +192,7 @@ def _lines(
     for number, line in enumerate(lines, start=1):
         begins, after, before = after, after + len(line) + 1, checksum
         if has_checksums:
-            line, checksum = _verified(path, number, line, checksum)
+            line, checksum = _split_checksum(path, number, line, checksum)
         entry = (
             None
             if wanted and has_checksums and _is_unwanted(line, wanted)
@@ -220,8 +209,8 @@ _BEGINNING = re.compile(rb'\{"kind": "(\w+)"(?:, "arm": "(\w+)")?')
 
 
 def _is_unwanted(line: bytes, wanted: Wanted) -> bool:
-    """Whether the first words of a line say that nobody wants it; resumes are always wanted, since
-    they supersede others.
+    """Whether the beginning of a line shows that it is not wanted; resumes always are, since they
+    supersede others.
     """
     found = _BEGINNING.match(line)
     kind, arm = (found[1].decode(), (found[2] or b"").decode()) if found else ("", "")
@@ -233,13 +222,12 @@ def _content(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise RunError(
-            f"{path}: no record can be read ({error.strerror}); `tacit runs` lists the runs"
-            " there are"
+            f"{path}: the record cannot be read ({error.strerror}); `tacit runs` lists existing runs"
         ) from None
 
 
 def _entry(path: Path, number: int, line: bytes) -> Entry | None:
-    """Return the entry of a line; None if its kind is not known here."""
+    """Parse the entry of a line; None if its kind is unknown."""
     try:
         values = {_OLD_FIELDS.get(name, name): value for name, value in json.loads(line).items()}
         name = values.pop("kind")
@@ -272,12 +260,12 @@ def _has_checksum(line: bytes) -> bool:
     return line[-_LENGTH_OF_ENDING:].startswith(_BEFORE_CHECKSUM)
 
 
-def _verified(path: Path, number: int, line: bytes, before: str) -> tuple[bytes, str]:
-    """Return a line without its checksum, and the checksum; raise RunError if it does not fit."""
+def _split_checksum(path: Path, number: int, line: bytes, before: str) -> tuple[bytes, str]:
+    """Split a line into content and checksum; raise RunError if they do not match."""
     content = line[:-_LENGTH_OF_ENDING] + b"}"
     checksum = _next_checksum(before, content)
     if line[-_LENGTH_OF_ENDING:] != _ending(checksum):
-        raise _damaged(path, number, "its checksum does not fit")
+        raise _damaged(path, number, "its checksum does not match")
     return content, checksum
 
 

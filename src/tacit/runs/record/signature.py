@@ -1,8 +1,8 @@
-"""Signatures on a record's head: whoever rewrites a record without the run's key is found out.
+"""Signatures on a record's head, which detect a record that was rewritten without the run's key.
 
-The key is made with the run's folder. Its public half stands in the first entry and goes to the
-sites; the private half is deleted when the run ends. A signature shows that the record is the one
-the key's holder wrote, not that it is true.
+The key is created with the run's folder. Its public half is in the first entry and is sent to the
+sites; the private half is deleted when the run ends. A signature shows that the key's owner wrote the
+record, not that the record is true.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class SignedHead:
     signature: str
 
     def is_by(self, key: str) -> bool:
-        """Return whether it was made with the private half of a public key of 64 hexadecimal
-        digits.
+        """Whether the signature was made with the private half of this public key (64 hexadecimal
+        digits).
         """
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -45,7 +45,7 @@ class SignedHead:
 
 
 def sign(key: Ed25519PrivateKey, head: str) -> str:
-    """Return the signature on a head, as hexadecimal digits."""
+    """Sign a head; the signature is in hexadecimal digits."""
     return key.sign(_message(head)).hex()
 
 
