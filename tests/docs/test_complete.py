@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import typer
@@ -12,6 +12,7 @@ import typer
 from tacit import codecs, data, plan
 from tacit.cli import app
 from tacit.plan import reference
+from tacit.plan.tables.server import Rule
 from tests.docs.pages import DOCS, ROOT, TEXT, blocks, name
 
 
@@ -55,6 +56,11 @@ def test_the_page_of_plan_keys_is_current() -> None:
 def test_every_codec_is_in_the_readme_and_among_the_plan_keys(kind: str) -> None:
     for page in ("README.md", "docs/plan.md"):
         assert f"`{kind}`" in (ROOT / page).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("rule", get_args(Rule))
+def test_every_aggregation_rule_has_a_row_in_the_table_of_rules(rule: str) -> None:
+    assert f"\n| `{rule}` |" in (ROOT / "docs" / "lazyinf.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("entry", data.list_data_sets(), ids=lambda entry: entry.name)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -345,9 +345,15 @@ def _first_widths(model: plan.Compiled) -> tuple[int, ...]:
     """Return the widths between inputs and hidden layers: an embedding's, or an LSTM's four gates
     and its state.
     """
-    if isinstance(model, plan.LSTMStep):
-        return 4 * model.units, model.units
-    return (model.embedding,) if isinstance(model, plan.Embedding) else ()
+    match model:
+        case plan.LSTMStep():
+            return 4 * model.units, model.units
+        case plan.Embedding():
+            return (model.embedding,)
+        case plan.Logistic() | plan.MLP():
+            return ()
+        case _:
+            assert_never(model)
 
 
 def _to_matrix(inputs: Inputs) -> NDArray[np.float32]:

@@ -5,6 +5,7 @@ PyTorch runs.
 from __future__ import annotations
 
 import itertools
+from typing import assert_never
 
 import torch
 from torch import nn
@@ -20,20 +21,25 @@ def build(model: Built, inputs: int, outputs: int, beside: int = 0) -> nn.Module
     """Build the built-in network of that name; `beside` is the number of features in addition to a
     word sequence.
     """
-    if isinstance(model, plan.Logistic):
-        net = FeedForward(inputs, (), outputs, bias=model.bias)
-        if model.starts_at_zero:
-            for parameter in net.parameters():
-                nn.init.zeros_(parameter)
-        return net
-    if isinstance(model, plan.MLP):
-        return FeedForward(inputs, model.hidden, outputs, dropout=model.dropout)
-    if isinstance(model, plan.LSTMStep):
-        return StepThenLayers(inputs, model, outputs)
-    if isinstance(model, plan.ViT):
-        return VisionTransformer(model, inputs, outputs)
-    kind = PooledEmbedding if isinstance(model, plan.Embedding) else RecurrentEmbedding
-    return kind(inputs, model.embedding, model.hidden, outputs, beside)
+    match model:
+        case plan.Logistic():
+            net = FeedForward(inputs, (), outputs, bias=model.bias)
+            if model.starts_at_zero:
+                for parameter in net.parameters():
+                    nn.init.zeros_(parameter)
+            return net
+        case plan.MLP():
+            return FeedForward(inputs, model.hidden, outputs, dropout=model.dropout)
+        case plan.LSTMStep():
+            return StepThenLayers(inputs, model, outputs)
+        case plan.ViT():
+            return VisionTransformer(model, inputs, outputs)
+        case plan.Embedding():
+            return PooledEmbedding(inputs, model.embedding, model.hidden, outputs, beside)
+        case plan.LSTM():
+            return RecurrentEmbedding(inputs, model.embedding, model.hidden, outputs, beside)
+        case _:
+            assert_never(model)
 
 
 class FeedForward(nn.Module):
