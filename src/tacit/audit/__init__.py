@@ -1,1 +1,1 @@
-"""What an attacker gets from exactly what that attacker sees; lower bounds, never proofs."""
+"""Attacks that use exactly what an attacker sees: lower bounds on leakage, never proofs of privacy."""

@@ -15,14 +15,12 @@ def lower_bound(
     confidence: float = 1 - 1e-6,
     delta: float = 0.0,
 ) -> float:
-    """Return the largest epsilon that holds with the given confidence, from outputs on two
-    neighbouring inputs.
+    """Lower bound on epsilon, with the given confidence, from outputs on two neighbouring inputs.
 
-    With `delta`, epsilon may fail with that chance: it is taken off the larger probability of each
-    event.
+    `delta` is subtracted from the larger probability of each event.
 
-    Each distinct output is an event, tried in both directions; the confidence is shared among all
-    of them, so the bound as a whole is exceeded by a correct mechanism with probability at most 1 -
+    Each distinct output is an event, tested in both directions; the confidence is divided among all
+    of them, so the bound exceeds the epsilon of a correct mechanism with probability at most 1 -
     confidence. Source: Clopper-Pearson intervals on the two probabilities of one event, the largest
     log ratio over events.
     """

@@ -1,4 +1,4 @@
-"""The frame of an audit's page: one file that needs no network, light or dark, at any width."""
+"""Frame of an audit's page: a single file that works offline, in light and dark themes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ul { max-width: 60rem; padding-left: 1.2rem; } tr.within td:first-child { border
 
 
 def frame_page(title: str, *parts: str) -> str:
-    """Return a page with a title and parts that are HTML already."""
+    """Build a page from a title and HTML parts."""
     return "\n".join(
         [
             (
@@ -38,11 +38,11 @@ def frame_page(title: str, *parts: str) -> str:
 
 
 def format_list(sentences: list[str]) -> str:
-    """Return sentences as a list."""
+    """Format sentences as an HTML list."""
     return f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in sentences)}</ul>"
 
 
 def write(page: str, path: Path) -> None:
-    """Write a page."""
+    """Write a page, creating its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The audit's figures as tables of words, for a terminal and for a page."""
+"""Tables of the audit's figures, for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from tacit.audit.messages.views import NO_MESSAGE
 
 NONE = "–"
 Grid = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
-"""A title, headings and rows; the first column is words, the others are figures."""
+"""A title, headings and rows; the first column is text, the others are figures."""
 
 
 def build_grids(audit: MessageAudit) -> list[Grid]:
-    """Return a table for each thing that is attacked, and one with the columns of a table by
-    itself.
-    """
+    """Build one table per target, and one with the AUC of each column."""
     found = [_grid(audit, what) for what in audit.things]
     columns = [line for line in audit.lines if line.column]
     return [*found, *([_by_column(columns)] if columns else ())]
@@ -81,9 +79,7 @@ def _by_column(lines: list[MessageAuditLine]) -> Grid:
 
 
 def build_example_grids(audit: MessageAudit) -> Iterable[Grid]:
-    """Yield the highest scores of some clients: what the attacker takes to be there, and what the
-    client has.
-    """
+    """Yield the highest scores of some clients: the attacker's guesses and the true values."""
     for example in audit.examples:
         title = (
             f"Client {example.client}, {example.what}, seen by {example.who}: the highest of"
@@ -103,7 +99,7 @@ def build_example_grids(audit: MessageAudit) -> Iterable[Grid]:
 
 
 def write_heading(audit: MessageAudit) -> str:
-    """Return in one paragraph what was attacked and what the figures are."""
+    """Describe in one paragraph what was attacked and what the figures mean."""
     named = ""
     if audit.public_words:
         named = (
@@ -114,9 +110,9 @@ def write_heading(audit: MessageAudit) -> str:
     seeds = ", ".join(map(str, audit.seeds))
     return (
         f"{audit.clients} of the first round's {audit.cohort:,} clients, seeds {seeds}; each sends"
-        f" {audit.parameters:,} numbers: {'; '.join(audit.mechanism)}. Found: the share of what is"
-        " there among as many highest scores; that number is taken as known. Without: the same"
-        " attack on another client's message, or on the sum without the client." + named
+        f" {audit.parameters:,} numbers: {'; '.join(audit.mechanism)}. Found: the share of true"
+        " items among as many highest scores; their number is assumed to be known. Without: the"
+        " same attack on another client's message, or on the sum without the client." + named
     )
 
 

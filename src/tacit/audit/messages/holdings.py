@@ -1,6 +1,4 @@
-"""What a client holds, which an attacker wants to know: the inputs its rows fill, the shares of its
-labels, its words.
-"""
+"""True data of a client that an attacker wants to learn: non-zero inputs, label shares and words."""
 
 from __future__ import annotations
 
@@ -21,8 +19,8 @@ WORDS, CATEGORIES = "words", "categories"
 
 @dataclass(frozen=True)
 class Target:
-    """Inputs of which an attacker wants to know which are there: all words, all categories, or
-    those of one column.
+    """Inputs whose presence an attacker wants to learn: all words, all categories, or those of one
+    column.
     """
 
     name: str
@@ -31,7 +29,7 @@ class Target:
 
 
 def list_targets(blocks: Sequence[features.Block]) -> list[Target]:
-    """Return what can be there or not; each column by itself only where there are several."""
+    """List the targets; single columns only if there are several."""
     words = [block for block in blocks if block.kind == "words"]
     columns = [block for block in blocks if block.kind in ("category", "token")]
     found = [Target(WORDS, _inputs(words))] if words else []
@@ -44,7 +42,7 @@ def list_targets(blocks: Sequence[features.Block]) -> list[Target]:
 
 
 def select_rows(begun: FirstRound, block: int) -> Rows:
-    """Return the rows a client trains on in the first round."""
+    """Select the rows on which a client trains in the first round."""
     own = begun.arm.site.own_rows
     assert own is not None
     rows, starts, learner = own.train, own.train_clients.starts, begun.arm.learner
@@ -54,14 +52,12 @@ def select_rows(begun: FirstRound, block: int) -> Rows:
 
 
 def find_filled_inputs(inputs: Inputs, width: int) -> Marks:
-    """Return which of the inputs some row fills."""
+    """Inputs that are non-zero in at least one row."""
     return count_filled_inputs(inputs, width) > 0
 
 
 def count_filled_inputs(inputs: Inputs, width: int) -> NDArray[np.int64]:
-    """Return how many times rows fill each input; what fills up short texts, and what stands beside
-    them, does not count.
-    """
+    """Count the rows in which each input is non-zero, without padding tokens and non-text inputs."""
     if isinstance(inputs, Mixed):
         inputs = inputs.tokens
     if isinstance(inputs, Sparse):
@@ -75,7 +71,7 @@ def count_filled_inputs(inputs: Inputs, width: int) -> NDArray[np.int64]:
 
 
 def compute_label_shares(rows: Rows) -> Numbers:
-    """Return the share of each class among some rows."""
+    """Share of each class among some rows."""
     return np.bincount(rows.labels, minlength=len(rows.classes)) / max(1, len(rows))
 
 

@@ -1,4 +1,4 @@
-"""The audit of messages as one page."""
+"""Page of the audit of messages."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tacit.audit.page_frame import format_list, frame_page
 
 
 def render_page(audit: MessageAudit) -> str:
-    """Return the page as HTML; clients' words are on it only where the audit holds them."""
+    """Render the page as HTML; it shows clients' words only if the audit contains examples."""
     parts = [
-        "<h1>What does a client's message give away?</h1>",
+        "<h1>What does a client's message reveal?</h1>",
         f"<p>{escape(audit.source)} {escape(write_heading(audit))}</p>",
         format_list(write_sentences(audit)),
         *map(_table, build_grids(audit)),

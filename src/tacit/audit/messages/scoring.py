@@ -1,4 +1,4 @@
-"""From what was decoded to scores, and how good scores are: pure functions of arrays."""
+"""Scores of inputs from a decoded update, and metrics of scores: pure functions of arrays."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Marks = NDArray[np.bool_]
 def get_first_layer(
     tensors: Mapping[str, NDArray[Any]], inputs: int, *, tokens: bool
 ) -> Numbers | None:
-    """Return the first layer with a line per input: a word table as it is, weights the other way
-    round; None if there is none.
+    """First layer with one row per input: an embedding table as it is, a weight matrix transposed;
+    None if there is none.
     """
     for values in tensors.values():
         if values.ndim == 2 and values.shape[0 if tokens else 1] == inputs:
@@ -25,29 +25,25 @@ def get_first_layer(
 
 
 def score_by_norm(lines: Numbers, way: Numbers) -> Numbers:
-    """Return how much each input's line changed. Bits all have one length, so from them this says
-    nothing.
-    """
+    """L2 norm of each input's row; constant, and so useless, for one-bit messages."""
     return np.asarray(np.linalg.norm(lines, axis=1))
 
 
 def score_by_direction(lines: Numbers, way: Numbers) -> Numbers:
-    """Return how far each line moved the way that a client's labels push all its inputs, as far as
-    the message tells the labels.
+    """Projection of each row onto the direction in which the client's labels push its inputs, as
+    estimated from the message.
     """
     return np.asarray(lines @ way)
 
 
 def score_by_sum(lines: Numbers, way: Numbers) -> Numbers:
-    """Return how far each line moved the way that all lines moved together."""
+    """Projection of each row onto the sum of all rows."""
     together = lines.sum(axis=0)
     return np.asarray(lines @ (together / (np.linalg.norm(together) or 1.0)))
 
 
 def score_by_main_axis(lines: Numbers, way: Numbers) -> Numbers:
-    """Return how far each line moved along the axis on which lines move most, either way: the rest
-    is mostly noise.
-    """
+    """Absolute projection of each row onto the first principal axis; the rest is mostly noise."""
     _, axes = np.linalg.eigh(lines.T @ lines)
     return np.asarray(np.abs(lines @ axes[:, -1]))
 
@@ -58,15 +54,11 @@ RULES: tuple[Callable[[Numbers, Numbers], Numbers], ...] = (
     score_by_sum,
     score_by_main_axis,
 )
-"""How an attacker may score inputs; which rule serves best is found out on other clients than the
-one that is attacked.
-"""
+"""Scoring rules; the best one for a client is chosen on the other clients."""
 
 
 def compute_auc(scores: Numbers, truth: Marks) -> float:
-    """Return how often something that is there scores higher than something that is not, ties
-    counted half; NaN if all is one.
-    """
+    """Area under the ROC curve, ties counted half; NaN if all items have the same truth."""
     there = int(truth.sum())
     rest = len(truth) - there
     if not there or not rest:
@@ -77,10 +69,9 @@ def compute_auc(scores: Numbers, truth: Marks) -> float:
 
 
 def precision_at_true_count(scores: Numbers, truth: Marks) -> float:
-    """Return the share of what is there among as many highest scores: precision and recall at the
-    true number are the same.
+    """Precision among as many highest scores as there are true items, which equals recall.
 
-    Of inputs with equal scores each counts as often as a fair draw among them takes it.
+    Ties count with their expected value under random tie-breaking.
     """
     there = int(truth.sum())
     if not there:
@@ -92,8 +83,8 @@ def precision_at_true_count(scores: Numbers, truth: Marks) -> float:
 
 
 def count_ordered_pairs(scores: Numbers, amounts: Numbers) -> tuple[float, int]:
-    """Return of how many pairs with different amounts the scores say which is larger, ties counted
-    half, and of how many pairs.
+    """Count pairs with different amounts that the scores order correctly (ties half), and all such
+    pairs.
     """
     more = np.sign(amounts[:, None] - amounts[None, :])
     says = np.sign(scores[:, None] - scores[None, :])
@@ -102,8 +93,8 @@ def count_ordered_pairs(scores: Numbers, amounts: Numbers) -> tuple[float, int]:
 
 
 def choose_rules(figures: Numbers) -> NDArray[np.int64]:
-    """Return for each client the rule that does best on average for the other ones; figures have a
-    row per client.
+    """For each client, choose the rule with the best mean on the other clients; figures have a row
+    per client.
     """
     best = np.zeros(len(figures), np.int64)
     for one in range(len(figures)):

@@ -1,5 +1,5 @@
-"""Who sees what of one client's message: the server one message or a sum, whoever sees the models,
-and a control.
+"""Views of one client's message: the server sees a message or a sum, others see the models; and a
+control.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CONTROL = "control: the update itself, before clip and codec"
 NO_MESSAGE = "no message: what is frequent in public rows"
 BEFORE_NOISE = "the server, before it adds the noise"
 _COMPARED = 50
-"""So many other clients' tokens are compared with a client's own."""
+"""Number of clients whose tokens are compared with a client's own."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,15 @@ class MessageVictim:
 
     @property
     def name(self) -> int:
-        """Return the client's public name."""
+        """The client's public name."""
         return self.client.slot.name
 
 
 class MessageView(NamedTuple):
-    """What one party sees with a victim's message, and what it sees without it; None where another
-    client's takes its place.
+    """What one party sees with a victim's message, and without it (None: compare with another
+    client's message).
 
-    `signed` says that what is seen has a direction, so that labels can be told from it.
+    `signed` says that the view has a direction, so that labels can be inferred from it.
     """
 
     who: str
@@ -92,7 +92,7 @@ class Observed:
         self._others: tuple[Payload, int] | None = None
 
     def views(self) -> list[MessageView]:
-        """Return what each party sees under the plan, the control first."""
+        """List what each party sees under the plan, the control first."""
         found = [MessageView(CONTROL, lambda victim: victim.update)]
         if self.terms.codec.decoded_by == "clients":
             return [*found, *self._token_views()]
@@ -127,7 +127,7 @@ class Observed:
         )
 
     def _decode_alone(self, victim: MessageVictim) -> Vector:
-        """Return what one message says to whoever can decode it, as an update."""
+        """Decode one message alone, as an update."""
         one = self.terms.codec.empty(self.terms.dim)
         one.add(victim.payload, 1, self.terms.public.at(1, victim.name))
         own = self.draws.at("alone", victim.name).for_server()
@@ -135,10 +135,10 @@ class Observed:
         return self.terms.codec.compute_update(self.model, found)
 
     def _sum_views(self, who: str) -> list[MessageView]:
-        """Return the sum of the cohort, and what is left of it for somebody who knows the others;
-        each with and without the victim.
+        """Views of the cohort's sum, and of the remainder for a party that knows all other updates.
 
-        Both times the noise is the same, so that the two differ by nothing but the victim.
+        With and without the victim, the noise is the same, so that the two differ only by the
+        victim.
         """
 
         def seen(victim: MessageVictim) -> Vector:
@@ -155,15 +155,13 @@ class Observed:
             MessageView(f"{who} of {len(self.cohort):,} clients", seen, without),
             MessageView(
                 "… and knows the update of every other client",
-                self._for_the_informed,
+                self._subtract_others,
                 self._noise if noised else None,
             ),
         ]
 
     def _sum(self, some: list[MessageVictim], draws: Draws) -> Vector:
-        """Return the mean update that the sum of all others and some victims says, with noise of
-        its own.
-        """
+        """Mean update of all others and some victims, decoded with fresh noise."""
         total = self._total_of_others()
         for victim in some:
             total.add(
@@ -181,9 +179,7 @@ class Observed:
         return Train(self.terms, draws).decode_mean(self.begun.state, total)
 
     def _total_of_others(self) -> Any:
-        """Return the sum of the cohort without any victim, anew each time; its clients are trained
-        once.
-        """
+        """Sum of the cohort without any victim, as a new object each time; its clients train once."""
         if self._others is None:
             rest: Names = np.setdiff1d(self.cohort, [victim.name for victim in self.victims])
             adding = Train(
@@ -199,17 +195,15 @@ class Observed:
             total.add_packed(packed, weight)
         return total
 
-    def _for_the_informed(self, victim: MessageVictim) -> Vector:
-        """Return what is left of the sum without all others' updates: the victim's own as far as it
-        is sent, and the noise.
-        """
+    def _subtract_others(self, victim: MessageVictim) -> Vector:
+        """The sum minus all other updates: the victim's clipped update plus the noise."""
         codec = self.terms.codec
         if codec.sum_noise is None and codec.known_noise is None:
             return self._decode_alone(victim)
         return np.asarray(codec.clip_update(victim.update) + self._noise(victim), np.float32)
 
     def _noise(self, victim: MessageVictim) -> Vector:
-        """Return noise of the size that the sum has, whoever makes it."""
+        """Noise with the standard deviation of the sum's noise."""
         size = self.terms.codec.sum_noise or self.terms.codec.known_noise
         assert size is not None
         drawn = self.draws.at("informed", victim.name).generator().standard_normal(self.terms.dim)
@@ -221,8 +215,8 @@ class Observed:
         others = [self._victim(name) for name in rest.tolist()]
         sent = {one.name: self._tokens(one.payload) for one in (*self.victims, *others)}
 
-        def unlike(victim: MessageVictim) -> Vector:
-            """Return at each parameter what share of the other clients sent another token."""
+        def compare(victim: MessageVictim) -> Vector:
+            """Share of the other clients that sent a different token, by parameter."""
             own, rest = (
                 sent[victim.name],
                 [tokens for name, tokens in sent.items() if name != victim.name],
@@ -237,7 +231,7 @@ class Observed:
         return [
             MessageView(
                 f"the server without the secret: tokens of {len(sent):,} clients compared",
-                unlike,
+                compare,
                 signed=False,
             ),
             MessageView(

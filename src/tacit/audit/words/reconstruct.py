@@ -179,7 +179,7 @@ def _update_views(
     per_bit: tuple[float, ...],
     draws: Draws,
 ) -> list[BatchView]:
-    """Return the real update with the plan's optimiser and with SGD, in the clear and as randomised
+    """Views of a real update with the plan's optimiser and with SGD, in the clear and as randomised
     bits.
     """
     steps = replace(
@@ -271,8 +271,8 @@ def _dictionaries(victim: ClientUnderAttack, draws: Draws) -> dict[str, Dictiona
 
 
 def list_public_words(victim: ClientUnderAttack) -> Dictionary:
-    """Return the public words of the corpus, most frequent first: fewer than the public table has,
-    which favours attackers.
+    """Public words of the corpus, most frequent first; fewer than the public table has, which favours
+    attackers.
     """
     lexicon = victim.learner.home.lexicon
     assert lexicon is not None
@@ -284,8 +284,8 @@ def list_public_words(victim: ClientUnderAttack) -> Dictionary:
 def _guesses(
     arsenal: Arsenal, view: BatchView, message: ObservedUpdate, inputs: torch.Tensor, words: int
 ) -> dict[str, list[list[str]]]:
-    """Return each attacker's readings: by the span, by the search if asked, and the adaptive one's
-    own.
+    """Guesses of each attacker: from the span of the gradient, from the search if enabled, and the
+    adaptive attack.
     """
     dictionaries, cipher = arsenal.dictionaries, arsenal.cipher
     basis = find_span(stack_first_layer(message.gradients), words)
@@ -318,12 +318,11 @@ def _guesses(
 
 
 def solve_cipher(victim: ClientUnderAttack) -> dict[int, str]:
-    """Return the reading of an attacker without a table, who names unnamed vectors by frequency and
-    shape, by table row.
+    """Guess the words of unnamed vectors by frequency and shape, by table row, without a table.
 
-    It is given every vector of the client's text, as if all its inversions had succeeded: an upper
-    bound on what a dictionary attack alone can add. Only a message in the clear allows it; from
-    randomised bits there is but a span.
+    The attacker gets every vector of the client's text, as if all inversions had succeeded: an upper
+    bound on the gain of a dictionary attack. This requires a message in the clear; randomised bits
+    give only a span.
     """
     module = victim.module()
     table = torch.cat([module.words.shared, module.words.private]).detach().numpy()
@@ -340,11 +339,10 @@ def _frequent(public: Dictionary) -> Dictionary:
 
 
 def make_all_words_public(data: SimulatedData, draws: Draws) -> SimulatedData:
-    """Return the data with a public vector for every word: random ones where the public table has
-    none.
+    """Give every word a public vector, random where the public table has none.
 
-    The vectors at hand hold few numbers, while the tables of the papers list them; an attack must
-    not fail for that.
+    The available vectors contain few numerals, unlike the tables of the papers; an attack must not
+    fail for that reason.
     """
     lexicon = data.lexicon
     assert lexicon is not None
@@ -359,10 +357,9 @@ def make_all_words_public(data: SimulatedData, draws: Draws) -> SimulatedData:
 
 
 def choose_texts(data: SimulatedData, texts: int) -> tuple[int, NDArray[np.int64]]:
-    """Return the client with most texts that hold digits, and its shortest such texts of 5 to 30
-    words.
+    """Choose the client with most texts that contain digits, and its shortest ones of 5 to 30 words.
 
-    A text holds three words with a digit, or fewer where no client has enough such texts.
+    A text contains three words with a digit, or fewer where no client has enough such texts.
     Source: Zhang et al., EMNLP 2022, who take words with a digit for private.
     """
     lexicon, tokens = data.lexicon, get_tokens(data.train.inputs)
@@ -379,7 +376,6 @@ def choose_texts(data: SimulatedData, texts: int) -> tuple[int, NDArray[np.int64
     own = own[fit[own]]
     if not len(own):
         raise PlanError(
-            "audit reconstruct needs texts of 5 to 30 words, got none at any client; raise"
-            " features.length"
+            "audit reconstruct: no client has texts of 5 to 30 words; raise features.length"
         )
     return client, own[np.argsort(lengths[own], kind="stable")][:texts]

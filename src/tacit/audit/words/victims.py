@@ -1,6 +1,4 @@
-"""The client under attack: its state after a round of a plan, and what leaves it for a batch of its
-texts.
-"""
+"""The client under attack: its state after one round, and what it sends for a batch of its texts."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ from tacit.training.private.word_networks import WordNetwork
 
 @dataclass(frozen=True)
 class ClientUnderAttack:
-    """A client in its second round: the module as it stands there, its words, and its worker."""
+    """A client in its second round, with its module, words and worker."""
 
     worker: PartialWorker
     learner: PartialLearner
@@ -40,7 +38,7 @@ class ClientUnderAttack:
     private: dict[str, NDArray[np.float32]]
 
     def module(self) -> WordNetwork:
-        """Return the assembled module as it is when the round begins."""
+        """Assemble the module as it is at the start of the round."""
         self.worker.assemble(
             self.model, {name: array.copy() for name, array in self.private.items()}
         )
@@ -48,18 +46,18 @@ class ClientUnderAttack:
         return self.worker.module
 
     def batch(self, rows: NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return texts in the client's own word numbers, cut to the longest, and their labels."""
+        """Texts in the client's own word numbers, padded to the longest, and their labels."""
         tokens = torch.from_numpy(get_tokens(self.learner.rows.inputs)[rows].astype(np.int64))
         numbered = torch.from_numpy(self.words.rows)[tokens]
         labels = torch.from_numpy(self.learner.rows.labels[rows].astype(np.int64))
         return numbered[:, : max(1, int((numbered != 0).sum(1).max()))], labels
 
-    def beside(self, rows: NDArray[np.int64]) -> tuple[torch.Tensor, ...]:
-        """Return what stands beside the words of texts, if anything does."""
+    def other_inputs(self, rows: NDArray[np.int64]) -> tuple[torch.Tensor, ...]:
+        """Inputs of the rows other than text, if any."""
         return make_batch(self.learner.rows.inputs, rows)[1:]
 
     def texts(self, rows: NDArray[np.int64]) -> list[list[str]]:
-        """Return the words of texts as they stand in the rows."""
+        """Words of the texts."""
         lexicon = self.learner.home.lexicon
         assert lexicon is not None
         return [
@@ -68,9 +66,7 @@ class ClientUnderAttack:
         ]
 
     def table(self) -> Dictionary:
-        """Return the client's true table: words and the vectors they have now, shared and
-        private.
-        """
+        """The client's true embedding table: words and their current vectors, shared and private."""
         lexicon, module = self.learner.home.lexicon, self.module()
         assert lexicon is not None
         whole = torch.cat([module.words.shared, module.words.private]).detach().numpy()
@@ -80,9 +76,7 @@ class ClientUnderAttack:
         )
 
     def stream(self) -> NDArray[np.int64]:
-        """Return the table rows of all the client's text, in order: what repeated inversion would
-        collect.
-        """
+        """Table rows of all the client's text, in order, as repeated inversion would collect them."""
         begin, end = (
             self.learner.clients.starts[self.client],
             self.learner.clients.starts[self.client + 1],
@@ -91,10 +85,8 @@ class ClientUnderAttack:
         return rows[rows > 1]
 
     def gradient(self, rows: NDArray[np.int64]) -> ObservedUpdate:
-        """Return the gradient of the training loss on a batch: what one plain step of SGD would
-        send.
-        """
-        found = compute_gradient(self.module(), *self.batch(rows), *self.beside(rows))
+        """Gradient of the training loss on a batch, as one plain SGD step would send it."""
+        found = compute_gradient(self.module(), *self.batch(rows), *self.other_inputs(rows))
         return ObservedUpdate(
             {name: one for name, one in found.items() if name in self.learner.split.shared}
         )
@@ -102,11 +94,9 @@ class ClientUnderAttack:
     def update(
         self, rows: NDArray[np.int64], settings: plan.Local, sends: codecs.Codec, draws: Draws
     ) -> ObservedUpdate:
-        """Return what the server decodes from the client's real local training on the batch alone,
-        as a direction.
-        """
+        """Negative update that the server decodes after real local training on the batch alone."""
         module = self.module()
-        (words, labels), beside = self.batch(rows), self.beside(rows)
+        (words, labels), others = self.batch(rows), self.other_inputs(rows)
         module.train()
         torch.manual_seed(0)
         parts, private = self.worker.parts, self.learner.home.private
@@ -114,7 +104,7 @@ class ClientUnderAttack:
             module,
             settings,
             private,
-            lambda some: ((words[some], *(one[some] for one in beside)), labels[some]),
+            lambda some: ((words[some], *(one[some] for one in others)), labels[some]),
         )
         train_locally(training, parts, len(rows), draws.at("train"))
         change = (self.worker.flat.detach() - torch.from_numpy(self.model)).numpy()
@@ -130,7 +120,7 @@ class ClientUnderAttack:
 def pass_through_codec(
     sends: codecs.Codec, change: NDArray[np.float32], draws: Draws
 ) -> NDArray[np.float32]:
-    """Return what the server reads out of one client's message."""
+    """Encode and decode one update, as the server reads it."""
     total = sends.empty(len(change))
     public = draws.publish("public")
     sent = sends.encode(
@@ -143,7 +133,7 @@ def pass_through_codec(
 def train_victim(
     job: plan.Plan, data: SimulatedData, client: int, private: plan.Private
 ) -> ClientUnderAttack:
-    """Return a client after it took part in one round of the plan with other private settings."""
+    """Train a client for one round of the plan with other private settings."""
     draws = Draws.seeded(job.seed)
     slot = ClientSlot(client, client, ClientRandomness(draws, client))
     with tempfile.TemporaryDirectory() as place:
