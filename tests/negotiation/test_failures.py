@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 import subprocess
 import time
@@ -80,7 +81,8 @@ def test_a_party_that_falls_asleep() -> None:
         os._exit(9)
 
     for said in faulty(party(OWN, terms(), observer=sleep), seconds=3.0)[:2]:
-        assert "party 2 did not respond in time" in said["error"]
+        # A party that waits for party 2 may itself be late for the other.
+        assert re.search(r"party 2 did not respond in time|neither did 2\)", said["error"])
         assert not said["opened"]
 
 
