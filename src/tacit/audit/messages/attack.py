@@ -39,8 +39,8 @@ LABELS = "labels"
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How well one party reads one thing in one seed, on average over clients; `chance` is what a
-    blind guess finds.
+    """Result of one party for one target and seed, mean over clients; `chance` is that of random
+    guessing.
     """
 
     what: str
@@ -56,8 +56,8 @@ class Reading:
 
 @dataclass(frozen=True, kw_only=True)
 class GuessedInput:
-    """An input that an attacker takes to be filled: its name or number, public words there and how
-    many, what the client has.
+    """An input that an attacker guesses to be present: its name or number, public words that map to
+    it and their number, and the client's words.
     """
 
     place: str
@@ -79,7 +79,7 @@ class ClientExample:
 
 @dataclass(frozen=True, kw_only=True)
 class AttackResult:
-    """What one seed's attack found, and on what."""
+    """Results of one seed's attack, and what was attacked."""
 
     source: str
     clients: int
@@ -97,8 +97,8 @@ class AttackResult:
 
 
 def attack_messages(job: Plan, clients: int, *, examples: int = 0) -> AttackResult:
-    """Return what is read off the messages of some clients in the first round of a plan; of
-    `examples` clients, what itself.
+    """Attack the messages of some clients in the first round of a plan; keep the guesses for
+    `examples` clients.
     """
     with first_round(job) as begun:
         observed = Observed(begun, clients, Draws.seeded(job.seed).at("audit"))
@@ -174,8 +174,8 @@ class _Attack:
     def _read(
         self, view: MessageView, target: Target, seen: list[Vector], without: list[Vector] | None
     ) -> tuple[Reading, list[NDArray[np.int64]]]:
-        """Return how well a target is read, each client by the rule that serves best for the
-        others, and inputs by their scores.
+        """Attack one target, choosing each client's rule on the other clients; also return inputs
+        in order of their scores.
         """
         mine = self._scores(target, seen)
         other = self._scores(target, without) if without is not None else [*mine[1:], mine[0]]
@@ -236,7 +236,7 @@ class _Attack:
         )
 
     def _scores(self, target: Target, rows: list[Vector]) -> list[list[Numbers]]:
-        """Return scores of a target's inputs, by row and rule."""
+        """Scores of a target's inputs, by row and rule."""
         found = []
         for row in rows:
             lines = self._lines(row)
@@ -246,8 +246,8 @@ class _Attack:
         return found
 
     def _way(self, row: Vector, width: int) -> Numbers:
-        """Return which way an update pushes the first layer of all inputs its rows fill: its
-        labels, back through the model.
+        """Direction in which an update pushes the first layer of all inputs of its rows: its
+        labels, propagated back through the model.
         """
         pull, head = self._pull(row), self.begun.arm.learner.head
         if pull is not None and len(pull) == width:
@@ -257,7 +257,7 @@ class _Attack:
         return np.asarray(head.matrix(self.observed.model)[:-1] @ pull, np.float64)
 
     def _unseen(self, target: Target) -> Reading:
-        """Return how well somebody does who sees no message and names what is most frequent in the
+        """Result of an attacker without any message, who guesses the most frequent inputs of the
         public rows.
         """
         scores = count_filled_inputs(self.begun.data.test.inputs, self.width)[target.inputs].astype(
@@ -277,8 +277,7 @@ class _Attack:
         )
 
     def _order(self, target: Target, scores: Numbers, one: int) -> NDArray[np.int64]:
-        """Return as many inputs as a client fills, the highest scores first, equal ones in random
-        order.
+        """Highest-scoring inputs, as many as the client has, ties in random order.
 
         Where words are to be named, only inputs that a public word fills: there is nothing to name
         in the others.
@@ -298,8 +297,8 @@ class _Attack:
         )
 
     def _labels(self, view: MessageView, seen: list[Vector]) -> list[Reading]:
-        """Return how often the message tells which of two clients has a larger share of a class;
-        nothing if shares never differ.
+        """How often the message reveals which of two clients has a larger share of a class; empty
+        if shares never differ.
         """
         pulls = [self._pull(row) for row in seen] if view.signed else []
         if not pulls or pulls[0] is None:

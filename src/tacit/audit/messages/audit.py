@@ -92,7 +92,7 @@ class MessageAudit:
 
     @property
     def things(self) -> list[str]:
-        """Return what is attacked, columns aside."""
+        """Names of the targets, without single columns."""
         return list(dict.fromkeys(line.what for line in self.lines if not line.column))
 
 
@@ -104,8 +104,8 @@ def read_messages(
     rows: bool = False,
     progress: Callable[[str], None] = lambda words: None,
 ) -> MessageAudit:
-    """Return what is read off clients' messages of the first round; with `rows` also what words and
-    categories some have.
+    """Attack clients' messages of the first round over some seeds; with `rows`, keep examples of
+    true words and categories.
     """
     found = list[AttackResult]()
     for seed in seeds:
@@ -169,7 +169,7 @@ def _line(readings: list[Reading]) -> MessageAuditLine:
 
 
 def _figure(values: Sequence[float | None]) -> Figure | None:
-    """Return the mean of what is known, with its interval over seeds."""
+    """Mean of the known values with its confidence interval over seeds."""
     known = [value for value in values if value is not None and not math.isnan(value)]
     if not known:
         return None
@@ -178,7 +178,7 @@ def _figure(values: Sequence[float | None]) -> Figure | None:
 
 
 def write_sentences(audit: MessageAudit) -> list[str]:
-    """Return in words what each party reads, the control first, from the figures; then what was not
+    """Describe the results of each party in sentences, the control first, then what was not
     attacked.
     """
     found = []
@@ -224,7 +224,7 @@ def _describe_line(what: str, line: MessageAuditLine) -> str:
 
 
 def _notes(job: Plan, found: AttackResult) -> list[str]:
-    """Return a sentence for each thing that is not attacked, and what to do about it."""
+    """Describe what is not attacked, one sentence each, and what to do about it."""
     kinds, notes = {block.kind: block.name for block in found.blocks}, []
     if not found.sizes:
         notes.append(
@@ -272,7 +272,7 @@ def _percent(figure: Figure | None) -> str:
 
 
 def _replace_nan(value: Any) -> Any:
-    """Return nested values without NaN, which JSON has no word for."""
+    """Replace NaN in nested values by None, since JSON has no NaN."""
     if isinstance(value, dict):
         return {key: _replace_nan(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):

@@ -53,7 +53,7 @@ class TokenAudit:
     falsified: tuple[Falsified, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the audit as plain values."""
+        """Convert the audit to plain values."""
         return {**asdict(self), "sentences": write_sentences(self)}
 
 
@@ -70,9 +70,7 @@ class Following:
 def audit_tokens(
     folder: Path, progress: Callable[[str], None] = lambda words: None, *, allow_code: bool = False
 ) -> TokenAudit:
-    """Return what the attacks find out about a finished run of the hashcomb codec; raise RunError
-    for any other run.
-    """
+    """Attack the tokens of a finished run of the hashcomb codec; raise RunError for any other run."""
     run = load_finished_run(folder, allow_code=allow_code)
     progress("six more rounds")
     after = follow(run, TRANSITIONS[-1] + 1)
@@ -107,8 +105,8 @@ def audit_tokens(
 
 
 def follow(run: FinishedRun, rounds: int) -> Following:
-    """Return what follows a run's last round: at most eight of its clients train, and their
-    histogram makes the next model.
+    """Continue a run after its last round: at most eight of its clients train, and their histogram
+    gives the next model.
     """
     models, sent, count = [run.model], list[Sent](), min(_MOST_CLIENTS, run.clients())
     for round_no in range(1, rounds + 1):
@@ -127,7 +125,7 @@ def follow(run: FinishedRun, rounds: int) -> Following:
 
 
 def simulate_levels(run: FinishedRun) -> Levels:
-    """Return levels as the coins of one round might draw them."""
+    """Draw levels as in one round."""
     settings, chance = run.settings, 1.0
     if settings.mean_level is not None:
         chance = find_head_probability(settings.selection, settings.levels, settings.mean_level)
@@ -156,9 +154,7 @@ def _seriation(
 
 
 def _searches(run: FinishedRun, after: Following) -> tuple[RangeSearch, ...]:
-    """Return what trying ranges finds without a secret and with one, from tokens of the finest
-    level.
-    """
+    """Search for the range with and without a secret, from tokens of the finest level."""
     settings = replace(run.settings, tokens="paper", selection="finest", mean_level=None)
     seen = {
         secret: encode_tokens(
@@ -183,7 +179,7 @@ def _rounded(values: np.ndarray[Any, Any]) -> list[float]:
 
 
 def write_sentences(found: TokenAudit) -> list[str]:
-    """Return in words what was found, from the figures."""
+    """Describe the results in sentences."""
     return [
         _on_order(found),
         *_on_ranges(found),

@@ -64,8 +64,8 @@ def list_ranges(levels: int, centred: bool) -> Iterator[Quantiser]:
 
 
 def search_ranges(tokens: NDArray[np.uint32], settings: HashComb, secret: bool) -> RangeSearch:
-    """Return what trying ranges finds out about one client's tokens of the finest level; `secret`
-    says whether one made them.
+    """Search for the range behind one client's tokens of the finest level; `secret` says whether a
+    secret was used.
     """
     seen, tried, began = set(np.unique(tokens).tolist()), 0, time.process_time()
     found, decoded = None, 0.0
@@ -88,9 +88,7 @@ def search_ranges(tokens: NDArray[np.uint32], settings: HashComb, secret: bool) 
 
 
 def size_spaces(seconds: float) -> list[Space]:
-    """Return how many ranges there are to try under some assumptions, at so many seconds
-    for each.
-    """
+    """Number of ranges to try under some assumptions, with the time at `seconds` per range."""
     named = {
         "written by a person, up to three digits": math.log2(sum(1 for _ in list_ranges(1, False))),
         "negotiated (steps of 2^-20), symmetric, up to 1": 20.0,
@@ -107,7 +105,7 @@ def size_spaces(seconds: float) -> list[Space]:
 
 
 def _decimals(digits: int, powers: tuple[int, ...]) -> list[float]:
-    """Return the decimals of so many digits just below powers of ten."""
+    """List the decimals with `digits` digits just below powers of ten."""
     return [
         float(f"{number}e{power - digits}")
         for power in powers
@@ -116,7 +114,7 @@ def _decimals(digits: int, powers: tuple[int, ...]) -> list[float]:
 
 
 def _near_zero(quantiser: Quantiser, kind: Hash) -> set[int]:
-    """Return the tokens, without a secret, of the channel that holds zero and the one below it."""
+    """Tokens, without a secret, of the channel that contains zero and the one below it."""
     (zero,) = quantiser.channels(_ZERO, np.array([quantiser.levels], np.uint8)).tolist()
     return {
         hash_name(b"", quantiser.node(quantiser.levels, channel), kind=kind)

@@ -36,8 +36,8 @@ class Collisions:
 def count_collisions(
     quantiser: Quantiser, secret: bytes, values: NDArray[np.float32]
 ) -> list[Collisions]:
-    """Return the collisions of trees of 8 to 16 levels over a range, and the share of some values
-    they make unreadable.
+    """Count collisions in trees of 8 to 16 levels over a range, and the share of values that they
+    make unreadable.
     """
     tree = [
         [quantiser.node(level, channel) for channel in range(1 << level)]
@@ -73,9 +73,7 @@ def _pairs(tokens: NDArray[np.generic]) -> int:
 def _misread(
     tokens: NDArray[np.int64], quantiser: Quantiser, levels: int, values: NDArray[np.float32]
 ) -> float:
-    """Return the share of values in channels of the finest level whose token a lower channel has
-    too.
-    """
+    """Share of values in channels of the finest level whose token equals that of a lower channel."""
     first = np.unique(tokens, return_index=True)[1]
     wrong = np.ones(len(tokens), np.bool_)
     wrong[first] = False

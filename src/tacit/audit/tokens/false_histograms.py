@@ -59,7 +59,7 @@ class Scene:
     draws: Draws
 
     def histogram(self, messages: Messages, more: int = 0) -> Histogram:
-        """Return the histogram of some messages, said to weigh more than it does."""
+        """Histogram of some messages, with `more` added to its stated weight."""
         total = self.held.empty(messages.shape[1])
         assert isinstance(total, TokenTally)
         for row in messages:
@@ -67,7 +67,7 @@ class Scene:
         return total.pack(), total.weight + more
 
     def read(self, given: Histogram) -> Vector:
-        """Return the mean as clients read it; raise WireError if they refuse it."""
+        """Mean that clients decode; raise WireError if they refuse the histogram."""
         total = self.held.empty(self.now.shape[1])
         assert isinstance(total, TokenTally)
         total.add_packed(*given)
@@ -77,9 +77,7 @@ class Scene:
 
 
 def _foreign(scene: Scene) -> Messages:
-    """Return messages in which a client's tokens at a tenth of the parameters are numbers drawn at
-    random.
-    """
+    """Replace a client's tokens at a tenth of the parameters by random numbers."""
     found, random = scene.now.copy(), scene.draws.at("foreign").generator()
     total = scene.held.empty(found.shape[1])
     assert isinstance(total, TokenTally)
@@ -89,12 +87,12 @@ def _foreign(scene: Scene) -> Messages:
 
 
 def _twice(scene: Scene) -> Messages:
-    """Return the messages with the first client's left out and the second's counted twice."""
+    """Leave out the first client's message and count the second's twice."""
     return np.concatenate([scene.now[1:2], scene.now[1:]])
 
 
 def _moved(scene: Scene) -> Messages:
-    """Return messages in which every client's tokens stand one parameter further on."""
+    """Shift every client's tokens by one parameter."""
     return np.roll(scene.now, 1, axis=1)
 
 
@@ -123,8 +121,8 @@ LIES: dict[str, Lie] = {
 def falsify_histograms(
     run: FinishedRun, sent: Sequence[Sent], model: Vector, tokens: Kind
 ) -> list[Falsified]:
-    """Return what each falsification does in a round whose model is `model`; `sent` is the round
-    before and the round itself.
+    """Measure the effect of each falsification in a round with model `model`; `sent` is the
+    previous and the current round.
     """
     settings, draws = replace(run.settings, tokens=tokens), run.draws.at("false")
     held = [run.held(round_no, settings) for round_no in (1, 2)]
@@ -157,7 +155,7 @@ def falsify_histograms(
 
 
 def encode_tokens(held: Codec, values: Vector, draws: Draws) -> NDArray[np.uint32]:
-    """Return one client's tokens, as a server reads them out of its message."""
+    """Encode one client's values and read the tokens as the server does."""
     total = held.empty(len(values))
     assert isinstance(total, TokenTally)
     public = PublicDraws(b"")  # nothing is drawn
@@ -167,5 +165,5 @@ def encode_tokens(held: Codec, values: Vector, draws: Draws) -> NDArray[np.uint3
 
 
 def _misses(messages: Messages, own: NDArray[np.uint32]) -> bool:
-    """Return whether a client's token is at some parameter nobody's."""
+    """Whether some token of a client is missing from the messages."""
     return not bool((messages == own).any(axis=0).all())

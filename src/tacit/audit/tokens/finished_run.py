@@ -45,44 +45,40 @@ class FinishedRun:
         return self.draws.sealed("secret").key
 
     def clients(self) -> int:
-        """Return how many clients the run has."""
+        """Number of clients of the run."""
         return len(self.data.clients)
 
     def held(
         self, round_no: int, settings: HashComb | None = None, secret: bytes | None = None
     ) -> codecs.Codec:
-        """Return the codec as clients hold it in a round, under the audit's own secret unless
-        another is given.
-        """
+        """Codec of the clients in a round, with the audit's own secret unless another is given."""
         made = codecs.build(settings or self.settings).keyed
         assert made is not None
         return made(self.secret if secret is None else secret, round_no)
 
     def sent(self, model: Vector, update: Vector) -> Vector:
-        """Return what a client encodes after it changed the model by an update."""
+        """Values that a client encodes after an update."""
         return update.copy() if self.settings.of == "updates" else model + update
 
     def next_model(self, model: Vector, mean: Vector) -> Vector:
-        """Return the model after the server's step from what the histogram was read as."""
+        """Model after the server's step with the decoded mean."""
         update = mean if self.settings.of == "updates" else mean - model
         state = server.initial_state(self.job.server, model)
         return server.step(self.job.server, model, update, state)[0]
 
     def figures(self, model: Vector) -> dict[str, float]:
-        """Return how a model does on the run's test rows."""
+        """Evaluate a model on the run's test rows."""
         return server.measure(
             self.learner.predict(model, self.data.test.inputs), self.data.test.labels
         )
 
     def of_all(self, model: Vector, count: int, round_no: int) -> Sent:
-        """Return what the first `count` clients send in a round after training on their own
-        rows.
-        """
+        """Values that the first `count` clients send in a round after training on their own rows."""
         return self._trained(self.learner, model, count, round_no)
 
     def resampled(self, count: int) -> Sent:
-        """Return what `count` clients send next: the run's own if it has as many, else its rows
-        dealt out anew.
+        """Values that `count` clients send next: the run's own clients if there are enough, else
+        its rows divided anew.
         """
         if count <= self.clients():
             return self.of_all(self.model, count, 1)
@@ -104,8 +100,8 @@ class FinishedRun:
 
 
 def load_finished_run(folder: Path, *, allow_code: bool = False) -> FinishedRun:
-    """Return a finished run, ready to be attacked; raise RunError if it is of another codec or
-    cannot be taken up here.
+    """Load a finished run for an attack; raise RunError if it has another codec or cannot be loaded
+    here.
     """
     job = run_folder.read_plan(folder)
     if not isinstance(job.codec, HashComb):
@@ -147,9 +143,7 @@ def load_finished_run(folder: Path, *, allow_code: bool = False) -> FinishedRun:
 
 
 def _last_model(folder: Path, learner: training.Learner) -> Vector:
-    """Return the stored model as one flat row, in the order in which the learner names its
-    parts.
-    """
+    """The stored model as one flat vector, in the learner's order of parameters."""
     model = training.flatten_parameters(learner, load_file(folder / run_folder.MODEL))
     run_folder.check_model(folder, model)
     return model

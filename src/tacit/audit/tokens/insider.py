@@ -45,7 +45,7 @@ class Insider:
 
 
 def attack_as_insider(channels: Channels, draws: Draws) -> Insider:
-    """Return what an insider reads of a victim from the channels that all clients sent, one row per
+    """Measure what an insider learns about a victim from the channels of all clients, one row per
     client.
     """
     count = len(channels)
@@ -68,7 +68,7 @@ def attack_as_insider(channels: Channels, draws: Draws) -> Insider:
 
 
 def _pair(sent: NDArray[np.int64], own: int, victim: int) -> tuple[float, ...]:
-    """Return the shares for one insider and victim, in the order of the fields."""
+    """Shares for one insider and victim, in the order of the fields."""
     others = np.sort(np.delete(sent, own, axis=0), axis=0)
     spread = others[-1] - others[0]
     middle = np.floor(others.mean(axis=0) + 0.5)
@@ -87,13 +87,13 @@ def _pair(sent: NDArray[np.int64], own: int, victim: int) -> tuple[float, ...]:
 
 
 def _counts(others: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return, for each client's channel, how many of the others sent the same."""
+    """For each client's channel, count the others that sent the same."""
     return np.stack([(others == row).sum(axis=0) for row in others])
 
 
 def _by_weight(sent: NDArray[np.int64], weights: NDArray[np.int64], own: int, victim: int) -> float:
-    """Return the share of parameters where the weight counted with the victim's token is none the
-    others can add up to.
+    """Share of parameters at which no subset of the others explains the weight counted with the
+    victim's token.
 
     A lower bound: it looks at one token at a time. Weights are taken as known; single ones stand in
     the histogram.

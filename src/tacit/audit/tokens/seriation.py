@@ -55,8 +55,8 @@ class Seriation:
 
 
 def rebuild_values(rounds: list[Tokens], scale: float, apart: bool = False) -> Rebuilt:
-    """Return one client's values in the first of some rounds, from its tokens in all of them and
-    the scale of its values.
+    """Reconstruct one client's values in the first of some rounds, from its tokens in all rounds
+    and the scale of its values.
 
     `apart` takes equal tokens of two rounds for different ones.
     """
@@ -75,8 +75,8 @@ def rebuild_values(rounds: list[Tokens], scale: float, apart: bool = False) -> R
 def score_seriation(
     tokens: str, rounds: list[Tokens], true: NDArray[np.float32]
 ) -> tuple[Seriation, Rebuilt]:
-    """Return how well the better way rebuilds the true values of the first round, and what it
-    rebuilds, the right way up.
+    """Score the better reconstruction of the true values of the first round, and return it with the
+    correct sign.
     """
     ways = [rebuild_values(rounds, float(true.std()), apart) for apart in (False, True)]
     correlations = [_of_two(true, way.values) for way in ways]
@@ -93,12 +93,12 @@ def score_seriation(
 
 
 def _of_two(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
-    """Return the correlation; 0 where one of the two says nothing."""
+    """Correlation; 0 if either input is constant."""
     return float(np.corrcoef(one, other)[0, 1]) if one.std() > 0 and other.std() > 0 else 0.0
 
 
 def _build_links(nodes: NDArray[np.int64], count: int) -> csr_array:
-    """Return the graph: how often two tokens followed each other at a parameter, in either
+    """Graph with the number of times that two tokens followed each other at a parameter, in either
     direction.
     """
     before, after = nodes[:-1].ravel(), nodes[1:].ravel()
@@ -110,8 +110,8 @@ def _build_links(nodes: NDArray[np.int64], count: int) -> csr_array:
 
 
 def _order(links: csr_array) -> NDArray[np.float64]:
-    """Return the place of each node in the order of the largest connected part, from 0 on; NaN for
-    nodes outside it.
+    """Position of each node in the order of the largest connected component, from 0; NaN for other
+    nodes.
     """
     places = np.full(links.shape[0], np.nan)
     _, part = connected_components(links, directed=False)
@@ -123,9 +123,7 @@ def _order(links: csr_array) -> NDArray[np.float64]:
 
 
 def _fiedler(links: csr_array) -> NDArray[np.float64]:
-    """Return the eigenvector of the second smallest eigenvalue of the normalised Laplacian, one
-    value per node.
-    """
+    """Eigenvector of the second smallest eigenvalue of the normalised Laplacian."""
     root = 1 / np.sqrt(np.asarray(links.sum(axis=1)).ravel())
     scaled = diags_array(root) @ links @ diags_array(root)
     if links.shape[0] <= _DENSE:
