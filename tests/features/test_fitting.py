@@ -88,7 +88,7 @@ def test_classes_are_sorted(labels, classes):
             PlanError,
             "at least one text, numeric, categorical or image column",
         ),
-        (Columns(text=("words",)), Features(), PlanError, "needs the column to predict"),
+        (Columns(text=("words",)), Features(), PlanError, "data.columns.label is missing"),
         (Columns(text=("words",), image="age", label="y"), Features(), PlanError, "only input"),
         (Columns(numeric=("agee",), label="y"), Features(), DataError, "Did you mean 'age'"),
         (
@@ -101,7 +101,7 @@ def test_classes_are_sorted(labels, classes):
             Columns(text=("words",), label="nothing"),
             Features(),
             DataError,
-            "needs at least two classes",
+            "must have at least two classes",
         ),
     ],
 )

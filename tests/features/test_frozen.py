@@ -147,7 +147,7 @@ def test_the_network_a_plan_names_must_be_there_and_have_pictures(
         fit(FRAME, COLUMNS, Features(image="efficientnet_lite0"))
     with pytest.raises(PlanError, match="needs no reader"):
         fit(FRAME, COLUMNS, Features(), reader=reader(tmp_path))
-    with pytest.raises(PlanError, match="need an image column"):
+    with pytest.raises(PlanError, match="require an image column"):
         fit(FRAME, Columns(numeric=("what",), label="what"), Features(image="efficientnet_lite0"))
 
 

@@ -95,7 +95,7 @@ def test_lookup_agrees_with_a_dictionary(texts, count):
 
 
 def test_a_list_without_letters_is_refused():
-    with pytest.raises(PlanError, match="needs words with letters"):
+    with pytest.raises(PlanError, match="none of its 2 words has letters a-z"):
         features.fit(FRAME, COLUMNS, settings_of(), ordered=("1", "!"))
 
 

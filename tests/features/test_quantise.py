@@ -185,17 +185,17 @@ def test_what_was_fitted_is_kept_and_refuses_another_secret_without_showing_the_
         (
             Features(quantise=Quantise(columns=("word",))),
             COLUMNS,
-            r"features\(quantise.columns=word\) needs numeric columns",
+            "features.quantise.columns names word, but the numeric columns are",
         ),
         (
             Features(quantise=Quantise()),
             Columns(text=("word",), label="y"),
-            r"features\(quantise\) needs a numeric column, got none",
+            "features.quantise requires a numeric column",
         ),
         (
             Features(ranges={"word": (0.0, 1.0)}),
             COLUMNS,
-            r"features\(ranges=word\) needs numeric columns, got age, pay",
+            "features.ranges names word, but the numeric columns are age, pay",
         ),
     ],
 )

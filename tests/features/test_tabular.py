@@ -102,7 +102,9 @@ def test_the_plan_may_say_in_which_columns_numbers_are_missing():
     fitted = fit(HOLES, Columns(numeric=("age", "hours"), label="income"), agreed)
     assert fitted.missing == ("age",)
     assert fitted.released == (), "nothing is read of rows"
-    with pytest.raises(PlanError, match=r"features\(missing=race\) needs numeric columns"):
+    with pytest.raises(
+        PlanError, match=r"features\.missing names race, but the numeric columns are"
+    ):
         fit(HOLES, COLUMNS, All(missing=("race",)))
 
 
@@ -207,7 +209,7 @@ def test_a_robust_range_is_not_stretched_by_a_few_values():
     fitted = fit(frame, columns, robust)
     values = encode(frame, columns, robust, fitted).inputs.matrix[:, 0]
     assert fitted.ranges == {"pressure": (100.0, 199.0)}
-    assert fitted.released[0] == "smallest and largest value but for 1% at either end of pressure"
+    assert fitted.released[0] == "1st and 99th percentile of pressure"
     assert values[[0, 99, 100, 101, 102]].tolist() == [-1, 1, 1, -1, 0]
     agreed = Features(numeric="robust", ranges={"pressure": (0.0, 400.0)}, missing=())
     assert fit(frame, columns, agreed).released == ()

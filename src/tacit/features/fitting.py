@@ -1,4 +1,4 @@
-"""What features must know before they can encode, read from the training rows, and the list of what
+"""What features must know about the training rows before they can encode, and a description of what
 that reveals.
 """
 
@@ -18,7 +18,7 @@ from tacit.features.image import Reader
 from tacit.features.image import read_images as image_numbers
 from tacit.features.projection import Projection, fit_class_projection, fit_projection
 from tacit.features.quantise import fingerprint_secret
-from tacit.features.statistics import TAIL, check_roles, compute_statistics
+from tacit.features.statistics import check_roles, compute_statistics
 from tacit.features.text.listed_words import compute_bucket_rarity, select_common_words
 from tacit.plan import Columns, Features
 
@@ -27,13 +27,14 @@ from tacit.plan import Columns, Features
 class Fitted:
     """What was read from the training rows, as plain values.
 
-    `released` says in words what anyone who holds this learns about the rows, in the clear, beside
-    the names of the classes; the size of an image is taken as public. Hashed text reads nothing and
-    so releases nothing. `secret_check` tells the secret that columns were quantised under from any
-    other, and does not show it. An image becomes `image_width` numbers; `projection` comes from
-    public rows, so it says nothing of the training rows, and neither do `words`, those of a public
-    list, and `weights`, how much each bucket of hashed words counts by such a list. `missing` names
-    the numeric columns that have one more input, which says whether a cell lacks a number.
+    `released` describes what anyone with this object learns about the rows, in the clear, in
+    addition to the names of the classes; the size of an image is considered public. Hashed text
+    reads nothing and so releases nothing. `secret_check` tells the secret under which columns were
+    quantised from any other, without revealing it. An image becomes `image_width` numbers.
+    `projection` comes from public rows, so it reveals nothing about the training rows. The same
+    holds for `words`, which are those of a public list, and for `weights`, the weight of each
+    bucket of hashed words by such a list. `missing` names the numeric columns with one more input,
+    which says whether a cell lacks a number.
     """
 
     classes: tuple[str, ...]
@@ -49,7 +50,7 @@ class Fitted:
     missing: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the same as nested plain values, ready for JSON."""
+        """Nested plain values, ready for JSON."""
         return {
             "classes": list(self.classes),
             "ranges": {name: list(ends) for name, ends in self.ranges.items()},
@@ -66,7 +67,7 @@ class Fitted:
 
     @staticmethod
     def from_dict(tree: Mapping[str, Any]) -> Fitted:
-        """Return what `to_dict` wrote; raise a DataError if it is something else."""
+        """Read what `to_dict` wrote; raise DataError if it is anything else."""
         try:
             # Models made before images could be projected, or columns quantised, lack these keys.
             pixels, projection = tree["pixels"], tree.get("projection")
@@ -111,9 +112,7 @@ def fit(
 
 
 def describe_rare(frame: pl.DataFrame, columns: Columns, fitted: Fitted) -> list[str]:
-    """A part of a sentence for each categorical column of which rows have categories that the model
-    does not know.
-    """
+    """A phrase for each categorical column with categories that the model does not know."""
     found = []
     for name in columns.categorical:
         cells = read_names(frame, name, "categorical").drop_nulls()
@@ -135,23 +134,24 @@ def fit_statistics(
     public: pl.DataFrame | None = None,
     ordered: tuple[str, ...] = (),
 ) -> Fitted:
-    """Fit features on the merged statistics of all sites, and name what these release.
+    """Fit features on the merged statistics of all sites, and describe what these release.
 
-    `secret` is what clients share, for columns that are quantised under it; `reader` is the frozen
-    network that `settings.image` names; `public` are the rows `settings.project` is fitted on,
-    `ordered` the words of the public list, most frequent first.
+    `secret` is shared by the clients, for columns that are quantised under it; `reader` is the
+    frozen network that `settings.image` names; `public` are the rows on which `settings.project` is
+    fitted, `ordered` the words of the public list, most frequent first.
     """
     check_roles(columns, settings)
     check_reader(columns, settings, reader)
     if len(statistics.classes) < 2:
         raise DataError(
-            f"features(label={columns.label!r}) needs at least two classes in the training rows,"
-            f" got {len(statistics.classes)}; take more rows or another label"
+            f"the label column {columns.label!r} must have at least two classes in the training"
+            f" rows, got {len(statistics.classes)}; use more rows or another label"
         )
     projection = _projection(columns, settings, statistics.pixels or 0, reader, public)
     scaled = columns.numeric if settings.numeric != "raw" else ()
-    but = f" but for {TAIL:.0%} at either end" if settings.numeric == "robust" else ""
-    released = [f"smallest and largest value{but} of {name}" for name in statistics.ranges]
+    robust = settings.numeric == "robust"
+    ends = "1st and 99th percentile" if robust else "smallest and largest value"
+    released = [f"{ends} of {name}" for name in statistics.ranges]
     if columns.numeric and settings.missing is None:
         released.append("in which numeric columns numbers are missing")
     if statistics.formats:
@@ -177,7 +177,7 @@ def fit_statistics(
 
 
 def check_reader(columns: Columns, settings: Features, reader: Reader | None) -> None:
-    """Raise a PlanError if images would be read by another network than the settings name."""
+    """Raise PlanError if images would be read by a different network than the settings name."""
     if columns.image and (settings.image == "pixels") != (reader is None):
         raise PlanError(
             f"features(image={settings.image!r}) needs"
@@ -215,7 +215,7 @@ def _projection(
 
 
 def _words(columns: Columns, settings: Features, ordered: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words of the public list that are read; none where no list is."""
+    """The words of the public list that are read; empty without a list."""
     if not columns.text or settings.text != "listed":
         return ()
     unicode = settings.words == "unicode"
@@ -223,26 +223,26 @@ def _words(columns: Columns, settings: Features, ordered: tuple[str, ...]) -> tu
     if not found:
         letters = "letters" if unicode else "letters a-z"
         raise PlanError(
-            f"features.list = {settings.list!r} needs words with {letters}, got none of them in"
-            f" {len(ordered):,}"
+            f"features.list = {settings.list!r}: none of its {len(ordered):,} words has {letters};"
+            " use another list"
         )
     return found
 
 
 def _weights(columns: Columns, settings: Features, ordered: tuple[str, ...]) -> tuple[float, ...]:
-    """Return how much each bucket of hashed words counts; nothing where all count alike."""
+    """The weight of each bucket of hashed words; empty if all weights are equal."""
     if not columns.text or settings.text != "binary" or not settings.rarity:
         return ()
     if not ordered:
-        raise PlanError(f"features.list = {settings.list!r} needs words, got none")
+        raise PlanError(f"features.list = {settings.list!r} has no words; use another list")
     return tuple(compute_bucket_rarity(ordered, settings).tolist())
 
 
 def text_form(
     columns: Columns, settings: Features
 ) -> Literal["", "hashed words", "listed words", "word table"]:
-    """Return in which form text enters the model: hashed, as words of a public list or rows of a
-    word table, or not at all.
+    """The form in which text enters the model: hashed, as words of a public list, as rows of a word
+    table, or not at all.
     """
     if not columns.text:
         return ""

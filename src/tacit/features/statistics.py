@@ -15,7 +15,7 @@ from tacit.plan import Columns, Features
 
 _NOTHING_COMMON = "(missing)"
 TAIL = 0.01
-"""`robust`: the share of a column's rows at either end that its range leaves out."""
+"""`robust`: the range of a column is from this quantile to 1 minus this quantile."""
 
 
 def compute_statistics(
@@ -30,9 +30,7 @@ def compute_statistics(
     scaled = columns.numeric if settings.numeric != "raw" else ()
     tail = TAIL if settings.numeric == "robust" else 0.0
     if columns.label is None:
-        raise PlanError(
-            "features(label=None) needs the column to predict, got nothing; set data.columns.label"
-        )
+        raise PlanError("data.columns.label is missing: set it to the column to predict")
     return ColumnStatistics(
         classes=sort_names(read_names(frame, columns.label, "label")),
         ranges={
@@ -53,8 +51,8 @@ def compute_statistics(
 def _common(
     frame: pl.DataFrame, name: str, columns: Columns, settings: Features
 ) -> tuple[str, ...]:
-    """The categories that enough clients have, in order; where none is common, a placeholder, so
-    that the column keeps an input.
+    """The categories that enough clients have, in order; if there are none, a placeholder, so that
+    the column keeps an input.
     """
     cells, client = read_names(frame, name, "categorical"), columns.client
     if settings.category_clients == 1:
@@ -65,10 +63,10 @@ def _common(
 
 
 def _measure_range(frame: pl.DataFrame, name: str, tail: float = 0.0) -> tuple[float, float]:
-    """Smallest and largest number of a column, without a share `tail` of its rows at either end; zeros
-    for a column without numbers.
+    """Range of a column from quantile `tail` to quantile 1 - `tail`; zeros for a column without
+    numbers.
 
-    Edge cases: where one value is left, the ends of the whole column.
+    Edge cases: if one value is left, the smallest and largest value of the column.
     """
     values = read_numbers(frame, name)
     present = values[~np.isnan(values)]
@@ -79,23 +77,23 @@ def _measure_range(frame: pl.DataFrame, name: str, tail: float = 0.0) -> tuple[f
 
 
 def check_roles(columns: Columns, settings: Features) -> None:
-    """Raise a PlanError if the columns cannot become one kind of row."""
+    """Raise PlanError if the columns cannot become one kind of row."""
     others = (*columns.numeric, *columns.categorical)
     if not (columns.text or others or columns.image):
         raise PlanError(
-            "features() needs at least one text, numeric, categorical or image column, got none;"
-            " name one in data.columns"
+            "data.columns must name at least one text, numeric, categorical or image column, got"
+            " none"
         )
     if columns.image and (columns.text or others):
         mixed = ", ".join((*columns.text, *others))
         raise PlanError(
-            f"features(image={columns.image!r}) needs to be the only input, got {mixed} beside it;"
-            " drop one or the other"
+            f"an image column must be the only input: data.columns has {columns.image!r} and"
+            f" {mixed}; remove the image or the others"
         )
     if not columns.image and (settings.image != "pixels" or settings.project):
         raise PlanError(
-            "features.image and features.project need an image column, got none; name one in"
-            " data.columns.image, or leave them out"
+            "features.image and features.project require an image column; name one in"
+            " data.columns.image, or remove them"
         )
     wanted = {
         "ranges": tuple(settings.ranges),
@@ -106,12 +104,12 @@ def check_roles(columns: Columns, settings: Features) -> None:
         others = tuple(name for name in asked if name not in columns.numeric)
         if others:
             raise PlanError(
-                f"features({key}={', '.join(others)}) needs numeric columns, got"
-                f" {', '.join(columns.numeric) or 'none'} as such; correct features.{key} or"
+                f"features.{key} names {', '.join(others)}, but the numeric columns are"
+                f" {', '.join(columns.numeric) or 'none'}; correct features.{key} or"
                 " data.columns.numeric"
             )
     if settings.quantise is not None and not columns.numeric:
         raise PlanError(
-            "features(quantise) needs a numeric column, got none; name one in data.columns.numeric"
-            " or remove the table"
+            "features.quantise requires a numeric column; name one in data.columns.numeric, or"
+            " remove the table"
         )

@@ -1,12 +1,12 @@
-"""Are there people enough for an epsilon? Answered from the plan alone, exactly, without a row and
-without training.
+"""Check whether there are enough people for an epsilon, from the plan alone, without rows or
+training.
 
-In a round each client's update has an L2 norm of at most `clip`, so the sum over n clients has at
-most n times as much. Gaussian noise on that sum has an L2 norm of about z · clip · √weights, where
-z is the noise multiplier of one round. Where noise is larger than the sum can be, a round says less
-about the people than about the noise. On validation rows of Cardio, Spambase, SST-2 and AG News (50
-to 3,000 clients, epsilon 1 and 8 per run, one seed, beside the same plan without noise) a ratio up
-to 0.6 cost at most 4 points of accuracy, 0.7 to 1.7 cost 5 to 15, and 2 to 17 cost 9 to 30 where
+In a round each client's update has an L2 norm of at most `clip`, so the sum over n clients has a
+norm of at most n · clip. Gaussian noise on that sum has an L2 norm of about z · clip · √parameters,
+where z is the noise multiplier of one round. If the noise is larger than the sum can be, a round
+reveals little signal. On validation rows of Cardio, Spambase, SST-2 and AG News (50 to 3,000
+clients, epsilon 1 and 8 per run, one seed, compared with the same plan without noise), a ratio up
+to 0.6 lost at most 4 points of accuracy, 0.7 to 1.7 lost 5 to 15, and 2 to 17 lost 9 to 30 where
 there was anything to learn.
 """
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from tacit.plan.plan import Plan
 
 _LARGEST_EPSILON = 50.0
-"""Above it no plan promises anything, so none is suggested."""
+"""The largest epsilon that is suggested; larger ones are no meaningful guarantee."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyRounds:
-    """Gaussian noise on sums: the promise of a whole run, how many rounds keep it together, and for
-    how many weights.
+    """Gaussian noise on sums: the guarantee of a whole run, its number of rounds, and the number of
+    parameters.
     """
 
     epsilon: float
@@ -36,10 +36,10 @@ class NoisyRounds:
     rounds: int
     weights: int
     helpers: int = 0
-    """Helpers of a secure sum, each of whom adds all the noise."""
+    """Helpers of secure aggregation, each of which adds the full noise."""
 
     def people_needed(self) -> int:
-        """The fewest clients whose updates can add up to as much as the noise of a round."""
+        """The minimum number of clients whose updates can add up to the noise of a round."""
         return math.ceil(
             calibrate_multiplier(self.epsilon, self.delta) * self._noise_of_multiplier_one()
         )
@@ -51,7 +51,9 @@ class NoisyRounds:
         return _round_up(compute_epsilon(self.delta, people / self._noise_of_multiplier_one()))
 
     def noise_over_updates(self, people: int) -> float:
-        """The noise of a round over the largest sum of updates that `people` clients can make."""
+        """The noise of a round divided by the largest possible sum of updates from `people`
+        clients.
+        """
         return (
             calibrate_multiplier(self.epsilon, self.delta)
             * self._noise_of_multiplier_one()
@@ -59,8 +61,8 @@ class NoisyRounds:
         )
 
     def describe_few(self, people: int) -> str:
-        """A sentence if `people` clients are too few, with the number or the epsilon that would do;
-        else nothing.
+        """A warning if `people` clients are too few, with the number of clients or the epsilon that
+        would suffice; else empty.
         """
         ratio = self.noise_over_updates(people)
         if ratio <= 1:
@@ -78,8 +80,8 @@ class NoisyRounds:
 
 
 def noisy_rounds(plan: Plan, weights: int) -> NoisyRounds | None:
-    """How a plan whose model has so many weights adds noise to sums; None if its epsilon is not per
-    run, or rounds are sampled.
+    """The noise of a plan whose model has `weights` parameters; None if its epsilon is not per run,
+    or clients are subsampled.
     """
     codec = plan.codec
     if (
@@ -100,6 +102,6 @@ def noisy_rounds(plan: Plan, weights: int) -> NoisyRounds | None:
 
 
 def _round_up(epsilon: float) -> float:
-    """An epsilon with two digits that is not below the one that is needed."""
+    """Round an epsilon up to two digits."""
     step = 10.0 ** (math.floor(math.log10(epsilon)) - 1)
     return round(math.ceil(epsilon / step) * step, 6)

@@ -1,12 +1,13 @@
-"""Settings for one randomised bit per weight (`rr`), from what can be known before training: text
-or not, and how many clients.
+"""Settings for one randomised bit per parameter (`rr`), from what is known before training: whether
+rows have text, and the number of clients.
 
 Found on validation rows of AG News, SST-2, 20 Newsgroups, IMDB, Cardio, Spambase, Adult and IoT-23,
-at 1 per bit. Three things matter. Rows of text are scaled to one length, as scikit-learn does it,
-so that long texts do not rule. The clip is as large as what a few steps of Adam move a weight, so
-that hardly anything is cut. And the server steps further the more clients there are: a word that
-few of them have moves the mean by little, and their noise shrinks with their root. Skewed labels
-need no settings of their own: the same ones serve at Dirichlet 1.
+at epsilon 1 per bit. Three settings matter. Rows of text are scaled to one L2 norm, as in
+scikit-learn, so that long texts do not dominate. The clip is as large as the change of a parameter
+in a few steps of Adam, so that almost nothing is clipped. The server's learning rate grows with the
+number of clients: a word that few of them have moves the mean only a little, and the noise of the
+mean shrinks with the square root of their number. Skewed labels need no special settings: the same
+ones suit Dirichlet 1.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class OneBitRule:
-    """What suits such rows and so many clients."""
+    """Settings for a kind of rows and a number of clients."""
 
     rate: float
     clip: float
@@ -29,7 +30,7 @@ class OneBitRule:
 
 
 def one_bit_rule(*, text: bool, clients: int) -> OneBitRule:
-    """Return the settings for rows with or without text, held by so many clients."""
+    """Choose the settings for rows with or without text and a number of clients."""
     far = min(8.0, 2.0 * max(1.0, clients / 100) ** 0.5)
     momentum = 0.8
     return OneBitRule(

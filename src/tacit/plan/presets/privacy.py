@@ -170,8 +170,8 @@ def _nobody_counted(asked: Tree, tree: Tree) -> bool:
 
 
 def _joined(tree: Tree, filled: Tree) -> Tree:
-    """Return the plan's tables with the keys it does not have; where it names another model or
-    codec, those that one takes.
+    """Add the keys that the plan does not set; if it names another model or codec, only those that
+    it accepts.
     """
     made = dict(tree)
     for name, table in filled.items():
@@ -190,7 +190,7 @@ def _fitting(name: str, own: Tree, table: Tree) -> Tree:
 
 
 def _keys_of(table: str, chosen: object) -> frozenset[str]:
-    """Return the keys that the table of a model or codec of some name takes."""
+    """The keys that the table of a model or codec with this name accepts."""
     from tacit.plan.codec import Codec
     from tacit.plan.kinds import fields_of, tables_in
     from tacit.plan.tables.model import Model
@@ -251,13 +251,13 @@ def _scaled(tree: Tree) -> Tree:
 
 
 def _own(tree: Tree, name: str) -> Tree:
-    """Return a table of the plan as it was written; an empty one if there is none."""
+    """A table of the plan as written; empty if there is none."""
     found = tree.get(name, {})
     return found if isinstance(found, dict) else {}
 
 
 def _rounds(tree: Tree, default: int) -> int:
-    """Return how many rounds the plan itself asks for, else the default."""
+    """The number of rounds that the plan itself sets, else the default."""
     number = _own(tree, "server").get("rounds", default)
     return number if isinstance(number, int) and number > 0 else default
 
@@ -273,7 +273,7 @@ def _number(asked: Tree, key: str, default: float) -> float | None:
 
 
 def _no_trust(asked: Tree, tree: Tree) -> Tree:
-    """Return few rounds of a model of few words, in which each client randomises its own update."""
+    """Few rounds of a model with few words, in which each client randomises its own update."""
     epsilon, rounds = _number(asked, "epsilon", 8.0), 5
     if epsilon is None or not (filled := _private(asked, tree)):
         return {}

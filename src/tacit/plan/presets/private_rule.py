@@ -42,15 +42,15 @@ TABLES = {
     "mnist": (0, 0),
     "spambase": (57, 0),
 }
-"""Named sets without text, with their numbers of numeric and categorical columns; pictures have
+"""Named data sets without text, with their numbers of numeric and categorical columns; images have
 neither.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """What a plan says of its rows: whether they have text, and the usual L2 norm of a row if it
-    has not been scaled to 1.
+    """What a plan says about its rows: whether they have text, and the typical L2 norm of a row
+    that is not scaled to 1.
     """
 
     text: bool
@@ -59,9 +59,7 @@ class Inputs:
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """Settings for so much data and so much noise; the updates they are for are clipped to L2 norm
-    1.
-    """
+    """Settings for an amount of data and noise, with updates clipped to L2 norm 1."""
 
     local_rate: float
     constant: float
@@ -101,7 +99,7 @@ def rule(epsilon: float, clients: int, inputs: Inputs) -> Rule:
 
 
 def inputs_of(tree: Tree) -> Inputs:
-    """What a plan's rows are, as far as it says: by its columns, else by the name of its set."""
+    """What a plan says about its rows: by its columns, else by the name of its data set."""
     data, features = _table(tree, "data"), _table(tree, "features")
     columns = _table(data, "columns")
     if any(columns.get(role) for role in ("text", "numeric", "categorical", "image")):

@@ -123,8 +123,8 @@ class TextReading(NamedTuple):
 
 
 def quoted(text: str) -> str:
-    """Return a text as a TOML string."""
-    # JSON's escapes are TOML's, but for one: TOML allows no bare delete character.
+    """Quote a text as a TOML string."""
+    # JSON's escapes are valid in TOML, except that TOML allows no bare delete character.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -143,13 +143,14 @@ def starter_text(
     epsilon: float | None = None,
     test_source: str | None = None,
 ) -> str:
-    """Return the plan for a table whose columns have these roles; `file` is where it will be kept.
+    """The plan for a table whose columns have these roles; `file` is the path where it will be
+    stored.
 
-    `rows` and `owners` are those that are left to train on, after everything that removes rows.
-    `reading` says how texts are read; without it, as the words of the English list. With `one_bit`,
-    each weight leaves as one randomised bit, in place of noise on sums (`epsilon`), and rows
-    without an owner are dealt to `one_bit` clients. `encoding` and `header` say how the file is
-    read, where that must be said; `test_source` is a file of test rows.
+    `rows` and `owners` are those that remain for training, after all steps that remove rows.
+    `reading` says how texts are read; by default, as words of the English list. With `one_bit`,
+    each parameter is sent as one randomised bit instead of adding noise to sums (`epsilon`), and
+    rows without an owner are dealt to `one_bit` clients. `encoding` and `header` say how the file
+    is read, where that must be stated; `test_source` is a file of test rows.
     """
     holds = set(roles.values())
     rule = one_bit_rule(text="text" in holds, clients=owners or one_bit) if one_bit else None
@@ -172,14 +173,14 @@ def starter_text(
 
 
 def _test_rows(test_source: str | None) -> str:
-    """Return where the rows to measure on come from."""
+    """The setting for held-out test rows."""
     if test_source:
-        return f"test_source = {quoted(test_source)}  # a file of rows to measure on"
-    return f"test = {TEST_SHARE:<31g}# share of rows held out to measure on"
+        return f"test_source = {quoted(test_source)}  # a file of test rows"
+    return f"test = {TEST_SHARE:<31g}# share of held-out test rows"
 
 
 def _features(roles: set[str], reading: TextReading, rule: OneBitRule | None) -> str:
-    """Return how text and numbers are read."""
+    """The settings for text and numbers."""
     lines = []
     if "text" in roles:
         lines.append(
@@ -188,7 +189,7 @@ def _features(roles: set[str], reading: TextReading, rule: OneBitRule | None) ->
         )
     if "text" in roles and rule:
         lines.append('text = "binary"                       # which hashed words occur')
-        lines.append(f"buckets = {rule.buckets:<28}# how many numbers words are hashed to")
+        lines.append(f"buckets = {rule.buckets:<28}# number of hash buckets for words")
         lines.append(
             "row_norm = 1.0                      # long texts count no more than short ones"
         )
@@ -212,7 +213,7 @@ def _features(roles: set[str], reading: TextReading, rule: OneBitRule | None) ->
 
 
 def _read_as(encoding: str | None, header: bool | None) -> str:
-    """Return what must be known to read a file, where it was told or found out."""
+    """The settings for reading a file, where they were given or detected."""
     told = f"\nencoding = {quoted(encoding)}" if encoding else ""
     if header is False:
         return (
@@ -225,7 +226,7 @@ def _read_as(encoding: str | None, header: bool | None) -> str:
 
 
 def _counted(roles: Mapping[str, str], owners: int) -> str:
-    """Return how many clients there are, where only the rows say so."""
+    """The number of clients, where only the rows determine it."""
     if "client" not in roles.values():
         return ""
     return (
@@ -235,9 +236,7 @@ def _counted(roles: Mapping[str, str], owners: int) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Return a text that can stand in a comment: TOML allows no line ends or control characters
-    there.
-    """
+    """Make a text fit for a comment: TOML allows no line ends or control characters there."""
     return "".join(
         letter if letter.isprintable() else "\ufffd" for letter in " ".join(text.split())
     )
@@ -257,9 +256,7 @@ def _holders(roles: Mapping[str, str], clients: int) -> str:
 
 
 def clients_for(rows: int) -> int:
-    """Return how many clients so many training rows are dealt to: one for each row, 5,000
-    at most.
-    """
+    """The number of clients among which training rows are divided: one for each row, at most 5,000."""
     return min(5000, rows)
 
 
