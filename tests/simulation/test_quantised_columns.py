@@ -84,7 +84,10 @@ def test_central_training_says_who_was_handed_what(people, tmp_path) -> None:
         "the columns age as mid-points of up to 2^4 channels; not differentially private"
         in told["midpoints"].mechanism
     )
-    assert "that nobody gives the clients' secret to whoever holds the rows" in told["tokens"].trust
+    assert (
+        "that nobody gives the clients' secret to the party that holds the rows"
+        in told["tokens"].trust
+    )
     assert told["midpoints"].trust == told["none"].trust
 
 
