@@ -12,7 +12,7 @@ import polars as pl
 
 from tacit.data.roles.roles import find_free_name
 from tacit.errors import PlanError
-from tacit.plan import Plan
+from tacit.plan import Plan, pin_own_parts
 from tacit.randomness import Draws
 from tacit.simulation.fingerprint import fingerprints_of
 from tacit.simulation.prepared_rows import divided, prepare
@@ -34,6 +34,7 @@ def prepare_rehearsal(plan: Plan, folder: Path, sites: int) -> Rehearsal:
     """Write the rows of each site to a file; clients go to sites in the order of their names, each
     to one site.
     """
+    plan = pin_own_parts(plan)  # as a simulation does: its identity covers the code
     table, clients = divided(plan)
     if len(clients) < sites:
         raise PlanError(
