@@ -77,7 +77,9 @@ def worlds(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def same_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hold the identity of a simulation, which is made of its plan and its rows."""
     monkeypatch.setattr(
-        first_round_module, "fingerprints_of", lambda plan, data: Fingerprints(identity="law")
+        first_round_module,
+        "compute_data_fingerprints",
+        lambda plan, data: Fingerprints(identity="law"),
     )
 
 

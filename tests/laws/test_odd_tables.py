@@ -20,7 +20,7 @@ from tacit.plan.grid import grid
 from tacit.runs.sweep import Outcome
 from tacit.runs.tune import tune
 from tacit.simulation.advice.client_count import find_without_room, require_room
-from tacit.simulation.baselines.arms import arms_of
+from tacit.simulation.baselines.arms import list_arms
 from tests.laws.odd_tables import WORDS, OddTable, make_odd_table
 
 FEW, ALL, AT_ONCE = 60, 300, 10
@@ -82,7 +82,7 @@ def _sweep(file: Path, small: list[str], folder: Path) -> None:
         )
         == {}
     )
-    for arm in arms_of(points[-1].plans[0]).values():
+    for arm in list_arms(points[-1].plans[0]).values():
         simulation.start(_alone(arm), folder / "swept")
 
 

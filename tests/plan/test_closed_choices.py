@@ -43,7 +43,7 @@ from tacit.randomness import Draws
 from tacit.rows import Lexicon
 from tacit.simulation.adversaries.behaviour import Misbehaving
 from tacit.simulation.arm import SimulatedArm
-from tacit.simulation.baselines.arms import arms_of
+from tacit.simulation.baselines.arms import list_arms
 from tacit.training import HeadPlace, compute_weights
 from tacit.training.compiled.optimizer import build_rule as compiled_rule
 from tacit.training.private.steps import ModuleParts, Training, _share_of_rate, train_locally
@@ -156,7 +156,7 @@ def token_decoder(key: str) -> object:
 
 CONSUMERS: dict[str, Callable[[], object]] = {
     "Plan.regime": lambda: SimulatedArm._train(SimpleNamespace(regime=UNKNOWN), FACTS),  # type: ignore[arg-type]
-    "Plan.baselines": lambda: arms_of(unknown_baseline()),
+    "Plan.baselines": lambda: list_arms(unknown_baseline()),
     "Plan.baseline_settings": (
         lambda: unknown(plan.Plan(), "baseline_settings").gives_baselines_own_settings
     ),

@@ -8,7 +8,7 @@ import pytest
 
 from tacit import plan as plans
 from tacit.plan.presets.one_bit import one_bit_rule
-from tacit.plan.presets.starter import EXAMPLE, clients_for, quoted, starter_text
+from tacit.plan.presets.starter import EXAMPLE, choose_clients, quoted, starter_text
 
 
 def test_quoted_keeps_every_character() -> None:
@@ -17,7 +17,7 @@ def test_quoted_keeps_every_character() -> None:
 
 
 def test_each_training_row_is_a_client_up_to_some_thousands() -> None:
-    assert [clients_for(rows) for rows in (8, 80, 800, 10**6)] == [8, 80, 800, 5000]
+    assert [choose_clients(rows) for rows in (8, 80, 800, 10**6)] == [8, 80, 800, 5000]
 
 
 def test_the_example_is_a_plan_that_can_run() -> None:

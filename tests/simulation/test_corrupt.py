@@ -15,7 +15,7 @@ from tacit.runs import record
 from tacit.runs.run_folder import RECORD
 from tacit.simulation.adversaries.behaviour import Misbehaving
 from tacit.simulation.arm import Setting, SimulatedArm
-from tacit.simulation.baselines.arms import arms_of
+from tacit.simulation.baselines.arms import list_arms
 from tacit.simulation.prepared_rows import prepare
 from tests.simulation.small import small_plan, write_csv
 from tests.simulation.test_exchange import CLIENTS, asked, learner, train_over
@@ -120,7 +120,7 @@ def test_all_federated_arms_have_the_same_attackers_and_central_has_their_rows(
     data = prepare(planned, draws)
     arms = {
         name: SimulatedArm(Setting(desk=desk, draws=draws, data=data), name, arm)
-        for name, arm in arms_of(planned).items()
+        for name, arm in list_arms(planned).items()
     }
     assert data.corruption.clients.sum() == 8
     for name, arm in arms.items():

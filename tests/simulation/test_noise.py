@@ -16,7 +16,7 @@ from tacit.randomness import Draws
 from tacit.report.privacy import summarise_privacy
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
-from tacit.simulation.fingerprint import fingerprints_of
+from tacit.simulation.fingerprint import compute_data_fingerprints
 from tacit.simulation.prepared_rows import prepare
 from tests import seeds
 from tests.simulation.small import small_plan, write_csv
@@ -28,7 +28,7 @@ def reviews(tmp_path_factory) -> Path:
 
 
 def identity(job: plan.Plan) -> str:
-    return fingerprints_of(job, prepare(job, Draws.seeded(job.seed))).identity
+    return compute_data_fingerprints(job, prepare(job, Draws.seeded(job.seed))).identity
 
 
 def model_of(folder: Path) -> str:

@@ -13,7 +13,7 @@ from tacit.report.pages.cards import list_facts
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
 from tacit.simulation.arm import Setting, SimulatedArm
-from tacit.simulation.baselines.arms import arms_of
+from tacit.simulation.baselines.arms import list_arms
 from tacit.simulation.fingerprint import data_fingerprint
 from tacit.simulation.prepared_rows import prepare
 from tests.simulation.small import small_plan, write_csv
@@ -40,7 +40,7 @@ def first_models(reviews: Path, folder: Path, **changes: object) -> dict[str, np
     )
     setting = Setting(desk=desk, draws=draws, data=prepare(job, draws))
     return {
-        name: SimulatedArm(setting, name, arm).arm.first() for name, arm in arms_of(job).items()
+        name: SimulatedArm(setting, name, arm).arm.first() for name, arm in list_arms(job).items()
     }
 
 

@@ -20,7 +20,7 @@ from tacit.rows import Clients, Dense, Rows
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
 from tacit.simulation.adversaries.clean_rows import CleanRows
-from tacit.simulation.baselines.arms import arms_of
+from tacit.simulation.baselines.arms import list_arms
 from tests.roles import decode
 from tests.simulation.small import small_plan, write_csv
 
@@ -168,7 +168,7 @@ def test_baselines_are_means(reviews) -> None:
         baselines=["fedavg", "central"],
         server={"rule": "multi_krum", "assumed_bad": 0.2, "mix": True},
     )
-    rules = {name: (arm.server.rule, arm.server.one_by_one) for name, arm in arms_of(job).items()}
+    rules = {name: (arm.server.rule, arm.server.one_by_one) for name, arm in list_arms(job).items()}
     assert rules == {
         "run": ("multi_krum", True),
         "fedavg": ("mean", False),

@@ -15,7 +15,7 @@ from tacit.protocol.exchanges.secure_train import SecureTrain
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
 from tacit.simulation import job
-from tacit.simulation.fingerprint import fingerprints_of
+from tacit.simulation.fingerprint import compute_data_fingerprints
 from tests.simulation.small import small_plan, write_csv
 
 DP_SUM = {"name": "dp_sum", "epsilon": 20.0, "delta": 1e-3, "clip": 0.5}
@@ -39,8 +39,8 @@ def one_identity(monkeypatch) -> None:
     """The plan's fingerprint is in the addresses of noise; here the table under test is left out of it."""
     monkeypatch.setattr(
         job,
-        "fingerprints_of",
-        lambda plan, data: fingerprints_of(replace(plan, secure_aggregation=None), data),
+        "compute_data_fingerprints",
+        lambda plan, data: compute_data_fingerprints(replace(plan, secure_aggregation=None), data),
     )
 
 

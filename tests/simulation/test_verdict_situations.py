@@ -10,7 +10,7 @@ import pytest
 
 from tacit import plan
 from tacit.models.predict import load
-from tacit.simulation.baselines.arms import arms_of
+from tacit.simulation.baselines.arms import list_arms
 from tests.simulation.situations import (
     ALL,
     CODES,
@@ -376,6 +376,6 @@ def test_baselines_are_the_same_to_the_bit_whatever_epsilon_is(tmp_path: Path) -
             )
         )
         made = plan.parse(changed(tree, data={"source": "rows.csv"}))
-        settings.append({name: one for name, one in arms_of(made).items() if name != "run"})
+        settings.append({name: one for name, one in list_arms(made).items() if name != "run"})
     assert len(found) == 1
     assert settings[0] == settings[1] == settings[2]

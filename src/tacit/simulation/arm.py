@@ -169,9 +169,9 @@ class SimulatedArm:
         elif self.disclosure:
             rows, holders = self.disclosure.train, self.disclosure.holders
         elif self.regime == "federated" and data.corruption is not None:
-            from tacit.simulation.adversaries.corruption import with_rows_before
+            from tacit.simulation.adversaries.corruption import append_rows_before
 
-            rows, holders = with_rows_before(rows, holders, data.corruption)
+            rows, holders = append_rows_before(rows, holders, data.corruption)
 
         def build(rows: Rows, holders: Clients) -> training.Learner:
             setting = self.setting
@@ -241,9 +241,9 @@ class SimulatedArm:
         rows = self.disclosure.train if self.disclosure and is_federated else data.train
         holders = clients
         if corruption is not None:
-            from tacit.simulation.adversaries.corruption import with_rows_before
+            from tacit.simulation.adversaries.corruption import append_rows_before
 
-            rows, holders = with_rows_before(rows, clients, corruption)
+            rows, holders = append_rows_before(rows, clients, corruption)
         site = build_site(
             self.plan,
             self.agreement,
@@ -350,13 +350,13 @@ class SimulatedArm:
             from tacit.simulation.baselines.early_stop import EarlyStopped
 
             return EarlyStopped(inside=one, validation=self.halves[1])
-        from tacit.simulation.evaluate_clients import OwnModels, tests_of
+        from tacit.simulation.evaluate_clients import OwnModels, build_tests
 
         return OwnModels(
             arm=self.name,
             plan=self.plan,
             site=self.site,
-            tests=tests_of(self.plan, data, draws),
+            tests=build_tests(self.plan, data, draws),
             draws=draws,
             tick=lambda round_no, done, total: desk.observer.clients(
                 self.name, round_no, done, total

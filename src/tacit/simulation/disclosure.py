@@ -59,7 +59,7 @@ class Preview:
     facts: DisclosedRows
 
 
-def disclosed(
+def disclose_rows(
     plan: Plan,
     table: data.Table,
     clients: Clients,
@@ -69,7 +69,7 @@ def disclosed(
     """Disclose the rows that the plan allows each client to send; None if it discloses none."""
     if plan.data.share is None:
         return None
-    ahead = preview_of(plan, table, clients, draws)
+    ahead = build_preview(plan, table, clients, draws)
     offer = ahead.offer
     exchange, sizes = DiscloseRows(plan.name, offer.rows.schema), offer.kept().sizes()
     intake = Intake(range(len(clients)), 0, max(1, int(sizes.max(initial=1))), least_weight=0)
@@ -96,7 +96,7 @@ def disclosed(
     )
 
 
-def preview_of(plan: Plan, table: data.Table, clients: Clients, draws: Draws) -> Preview:
+def build_preview(plan: Plan, table: data.Table, clients: Clients, draws: Draws) -> Preview:
     """Preview what every client would send under the plan's rule."""
     if plan.data.share is None:
         raise PlanError(

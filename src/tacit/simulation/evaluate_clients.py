@@ -72,7 +72,7 @@ def _evaluate(client: int) -> Figures:
     )
 
 
-def entry_of(
+def build_entry(
     arm: str, round_no: int, clients: NDArray[np.int64], figures: list[Figures]
 ) -> record.ClientsEvaluated:
     """The record's entry with the metrics of clients' models."""
@@ -172,7 +172,7 @@ class OwnModels:
         if not self.plan.server.is_evaluated(state.round_no) or not len(state.cohort):
             return Evaluation()
         figures = self._figures(model, state.cohort, state.round_no + 1)
-        entry = entry_of(self.arm, state.round_no, state.cohort, figures)
+        entry = build_entry(self.arm, state.round_no, state.cohort, figures)
         return Evaluation(
             metrics=averaged(figures),
             entries=[entry],
@@ -193,7 +193,7 @@ class OwnModels:
         )
         assembled = averaged(self._figures(model, chosen, rounds + 1))
         after = self._figures(model, chosen, rounds + 1, after_training=True)
-        entry = entry_of(self.arm, rounds + 1, chosen, after)
+        entry = build_entry(self.arm, rounds + 1, chosen, after)
         metrics = {
             **averaged(after),
             "assembled_global": assembled["global_accuracy"],
@@ -219,7 +219,7 @@ class OwnModels:
         return evaluate_clients(models, self.plan.engine.workers, after_training, tick)
 
 
-def tests_of(plan: Plan, data: SimulatedData, draws: Draws) -> training.Tests:
+def build_tests(plan: Plan, data: SimulatedData, draws: Draws) -> training.Tests:
     """The rows on which clients' own models are evaluated."""
     common = _some(data.test, plan.server.test_rows, draws.at("test-rows"))
     return training.Tests(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def fingerprints_of(plan: Plan, data: SimulatedData) -> Fingerprints:
+def compute_data_fingerprints(plan: Plan, data: SimulatedData) -> Fingerprints:
     """Fingerprints of a simulated run's plan and data."""
     return compute_fingerprints(plan, data_fingerprint(data))
 

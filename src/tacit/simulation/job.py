@@ -25,9 +25,9 @@ from tacit.runs.record import RUN
 from tacit.runs.recovery import build_abandoned_error, recover
 from tacit.runs.run_keys import delete_keys
 from tacit.simulation.arm import Setting, SimulatedArm
-from tacit.simulation.baselines.arms import arms_of
+from tacit.simulation.baselines.arms import list_arms
 from tacit.simulation.facts import prepared
-from tacit.simulation.fingerprint import fingerprints_of
+from tacit.simulation.fingerprint import compute_data_fingerprints
 from tacit.simulation.numbers import Numbers
 from tacit.simulation.prepared_rows import SimulatedData, prepare
 from tacit.simulation.workers import children
@@ -101,7 +101,7 @@ class Job:
         self.input_rows, self.module, self.allow_code = input_rows, module, allow_code
         self.model: Vector | None = None  # the last checkpoint of the run, once it exists
         self.draws = Draws.seeded(plan.seed)
-        self.arms = arms_of(plan)
+        self.arms = list_arms(plan)
         self._encoded: list[tuple[Features, SimulatedData]] = []
 
     def run(self) -> Path:
@@ -122,7 +122,7 @@ class Job:
         check_own_parts(self.plan, self.module)
         with children.stoppable():
             data = self._data()
-            fingerprints = fingerprints_of(self.plan, data)
+            fingerprints = compute_data_fingerprints(self.plan, data)
             if last:
                 _check_data(self.place, last.fingerprints, fingerprints)
             with open_desk(self.place, found, fingerprints, self.observer) as desk:

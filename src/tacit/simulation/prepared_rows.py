@@ -17,8 +17,8 @@ from tacit.column_statistics.statistics import merge_statistics
 from tacit.plan import Columns, Plan
 from tacit.randomness import Draws
 from tacit.rows import Clients, Lexicon, Rows
-from tacit.simulation.adversaries.corruption import Corruption, Holdings, corrupted
-from tacit.simulation.disclosure import Disclosure, Preview, disclosed, preview_of
+from tacit.simulation.adversaries.corruption import Corruption, Holdings, corrupt_clients
+from tacit.simulation.disclosure import Disclosure, Preview, build_preview, disclose_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,7 @@ def prepare(
         None,
     )
     if plan.corrupt:
-        holdings, corruption = corrupted(plan.corrupt, holdings, test, draws.at("corrupt"))
+        holdings, corruption = corrupt_clients(plan.corrupt, holdings, test, draws.at("corrupt"))
     return SimulatedData(
         source="; ".join(
             [
@@ -101,7 +101,7 @@ def prepare(
         own=holdings.own,
         own_clients=holdings.own_clients,
         corruption=corruption,
-        disclosure=disclosed(plan, table, kept, encode, draws.at("share")),
+        disclosure=disclose_rows(plan, table, kept, encode, draws.at("share")),
         released=(*fitted.released, *table.habits.released, *_listed_words(plan, lexicon)),
         fitted=fitted,
         columns=table.columns,
@@ -147,10 +147,10 @@ def preview(
     draws = Draws.seeded(plan.seed)
     table, _ = _loaded(plan, draws, input_rows, progress)
     _, kept, _ = _divided(plan, draws, table)
-    return preview_of(plan, table, kept, draws.at("share"))
+    return build_preview(plan, table, kept, draws.at("share"))
 
 
-def divided(plan: Plan) -> tuple[data.Table, Clients]:
+def divide_rows(plan: Plan) -> tuple[data.Table, Clients]:
     """The rows of a simulated run as read, and the training rows of each client."""
     draws = Draws.seeded(plan.seed)
     table, _ = _loaded(plan, draws, None, None)

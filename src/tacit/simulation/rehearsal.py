@@ -14,8 +14,8 @@ from tacit.data.roles.roles import find_free_name
 from tacit.errors import PlanError
 from tacit.plan import Plan, pin_own_parts
 from tacit.randomness import Draws
-from tacit.simulation.fingerprint import fingerprints_of
-from tacit.simulation.prepared_rows import divided, prepare
+from tacit.simulation.fingerprint import compute_data_fingerprints
+from tacit.simulation.prepared_rows import divide_rows, prepare
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ def prepare_rehearsal(plan: Plan, folder: Path, sites: int) -> Rehearsal:
     to one site.
     """
     plan = pin_own_parts(plan)  # as a simulation does: its identity covers the code
-    table, clients = divided(plan)
+    table, clients = divide_rows(plan)
     if len(clients) < sites:
         raise PlanError(
             f"data.clients: needs at least one client per site, got {len(clients):,} for {sites}"
@@ -58,5 +58,5 @@ def prepare_rehearsal(plan: Plan, folder: Path, sites: int) -> Rehearsal:
     table.test.write_parquet(test)
     columns = replace(table.columns, client=owner, split=None)
     settings = replace(plan.data, columns=columns, test=0.0, validation=0.0)
-    identity = fingerprints_of(plan, prepare(plan, Draws.seeded(plan.seed))).identity
+    identity = compute_data_fingerprints(plan, prepare(plan, Draws.seeded(plan.seed))).identity
     return Rehearsal(plan=replace(plan, data=settings), files=files, test=test, identity=identity)

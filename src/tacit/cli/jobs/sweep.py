@@ -162,12 +162,12 @@ def _run_all(points: list[Point], runs: Path, jobs: int, quiet: bool) -> dict[st
     """Run each plan and each of its baselines; outcomes by fingerprint. Equal plans run once."""
     from tacit.runs.fingerprint import fingerprint_plan
     from tacit.runs.sweep import carry_out
-    from tacit.simulation.baselines.arms import arms_of
+    from tacit.simulation.baselines.arms import list_arms
 
     wanted: dict[str, tuple[str, Plan]] = {}
     for point in points:
         for plan in point.plans:
-            for arm, own in arms_of(plan).items():
+            for arm, own in list_arms(plan).items():
                 title = point.title if arm == "run" else phrasing.name_arm(arm)
                 wanted.setdefault(fingerprint_plan(own), (f"{title}, seed {plan.seed}", own))
     watch = SweepProgress(
@@ -190,7 +190,7 @@ def _collect_figures(points: list[Point], outcomes: dict[str, Outcome], seeds: i
     from tacit.cli.folders import figures
     from tacit.report.sweeps.figures import Combination, Sweep
     from tacit.runs.fingerprint import fingerprint_plan
-    from tacit.simulation.baselines.arms import arms_of
+    from tacit.simulation.baselines.arms import list_arms
 
     tried, read = [], dict[Path, "Summary"]()
 
@@ -208,7 +208,7 @@ def _collect_figures(points: list[Point], outcomes: dict[str, Outcome], seeds: i
         return [error for plan in plans if (error := outcomes[fingerprint_plan(plan)].error)]
 
     for point in points:
-        arms = [arms_of(plan) for plan in point.plans]
+        arms = [list_arms(plan) for plan in point.plans]
         names = [name for name in arms[0] if name != "run"]
         baselines = {name: read_runs([one[name] for one in arms]) for name in names}
         failed = {name: why for name in names if (why := errors([one[name] for one in arms]))}

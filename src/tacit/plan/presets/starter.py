@@ -164,7 +164,7 @@ def starter_text(
             if rule
             else _PRIVATE.format(epsilon=float(epsilon or 8.0)) + _counted(roles, owners)
         ),
-        holders=_holders(roles, min(one_bit, rows) if one_bit else clients_for(rows)),
+        holders=_holders(roles, min(one_bit, rows) if one_bit else choose_clients(rows)),
         test=_test_rows(test_source),
         columns="\n".join(_columns(roles)),
         features=_features(holds, reading or TextReading(), rule)
@@ -255,7 +255,7 @@ def _holders(roles: Mapping[str, str], clients: int) -> str:
     return "\n".join(lines)
 
 
-def clients_for(rows: int) -> int:
+def choose_clients(rows: int) -> int:
     """The number of clients among which training rows are divided: one for each row, at most 5,000."""
     return min(5000, rows)
 

@@ -46,7 +46,7 @@ class Holdings:
     own_clients: Clients
 
 
-def corrupted(
+def corrupt_clients(
     settings: Corrupt, held: Holdings, test: Rows, draws: Draws
 ) -> tuple[Holdings, Corruption]:
     """Corrupt some clients. Return all clients' rows afterwards and the corruption; rows of honest
@@ -77,7 +77,7 @@ def corrupted(
     return Holdings(train=train, clients=held.clients, own=own, own_clients=held.own_clients), found
 
 
-def with_rows_before(
+def append_rows_before(
     held: Rows, clients: Clients, corruption: Corruption | None
 ) -> tuple[Rows, Clients]:
     """Append the original rows of corrupted clients as further blocks, if they behave at first."""

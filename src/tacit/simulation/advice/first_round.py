@@ -20,7 +20,7 @@ from tacit.randomness import Draws
 from tacit.runs import record
 from tacit.runs.record import RUN
 from tacit.simulation.arm import Setting, SimulatedArm
-from tacit.simulation.fingerprint import fingerprints_of
+from tacit.simulation.fingerprint import compute_data_fingerprints
 from tacit.simulation.prepared_rows import SimulatedData, prepare
 
 
@@ -61,7 +61,7 @@ def first_round(plan: Plan) -> Iterator[FirstRound]:
             folder=folder,
             writer=writer,
             observer=Silence(),
-            fingerprints=fingerprints_of(plan, data),
+            fingerprints=compute_data_fingerprints(plan, data),
         )
         try:
             arm = SimulatedArm(Setting(desk=desk, draws=draws, data=data), RUN, plan)

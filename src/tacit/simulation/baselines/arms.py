@@ -17,7 +17,7 @@ from tacit.simulation.baselines import own_baselines
 from tacit.training.schedule import DEFAULT_BATCH
 
 
-def arms_of(plan: Plan) -> dict[str, Plan]:
+def list_arms(plan: Plan) -> dict[str, Plan]:
     """The arms by name, in the order they run. Baselines share seed, data and clients with the run."""
     return {RUN: plan, **{name: _baseline(plan, name) for name in plan.baselines}}
 
