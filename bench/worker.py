@@ -1,6 +1,4 @@
-"""A contender as the harness sees it: a process that stays alive and does one repeat when
-told to.
-"""
+"""A contender as the harness sees it: a process that stays alive and does one repeat on request."""
 
 from __future__ import annotations
 
@@ -10,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
@@ -24,21 +23,26 @@ class ContenderError(RuntimeError):
 
 
 class BenchmarkWorker:
-    """One contender, running."""
+    """One contender, running; `root` is the checkout whose modules it imports."""
 
     def __init__(
-        self, module: str, *arguments: object, python: str = sys.executable, **environment: str
+        self,
+        module: str,
+        *arguments: object,
+        python: str = sys.executable,
+        root: Path = ROOT,
+        **environment: str,
     ) -> None:
         self.module = module
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
         self._process = subprocess.Popen(
             [python, "-m", module, *map(str, arguments)],
-            cwd=ROOT,
+            cwd=root,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
-            env={**os.environ, **_ONE_THREAD, "PYTHONPATH": str(ROOT), **environment},
+            env={**os.environ, **_ONE_THREAD, "PYTHONPATH": str(root), **environment},
         )
         self._read()
 
