@@ -29,6 +29,8 @@ Part = Literal["codecs", "rules", "models", "attacks", "datasets"]
 """Kinds of parts, each by the end of its entry point group, such as `tacit.rules`."""
 
 PARTS: tuple[Part, ...] = get_args(Part)
+_IN_PAPERS: dict[Part, str] = {"codecs": "codecs", "datasets": "data sets"}
+"""Parts that the distribution tacit-papers has, in words."""
 FORM = "package.module:name"
 LONGEST = 300
 """Largest number of characters of a reference with its hash."""
@@ -96,6 +98,17 @@ def _find_entry_points(part: Part, path: tuple[str, ...]) -> dict[str, Reference
                 f" tacit.{part}: {found[one.name]} and {reference}; name one of them as {FORM}"
             )
     return found
+
+
+def describe_other_names(part: Part) -> str:
+    """Sentences for an unknown name: the names that installed packages add, and that tacit-papers
+    has more, if it is not installed. Nothing is imported.
+    """
+    installed = ", ".join(sorted(find_entry_points(part)))
+    said = f" Installed packages add {installed}." if installed else ""
+    if part in _IN_PAPERS and find_spec("tacit_papers") is None:
+        said += f" Some {_IN_PAPERS[part]} come with `pip install tacit-papers`."
+    return said
 
 
 def resolve(part: Part, name: str) -> Reference | None:

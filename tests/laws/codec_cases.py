@@ -63,13 +63,11 @@ CASES: dict[str, list[plan.Codec]] = {
         plan.Skellam(epsilon=2.0, delta=1e-3, clip=1.0, bits=28),
         plan.Skellam(epsilon=0.3, delta=1e-2, clip=0.01, bits=32, reporters=0.5),
     ],
-    "paper_gaussian": [plan.PaperGaussian(logarithm="ten")],
     "qsgd": [
         plan.QSGD(bits=1),
         plan.QSGD(bits=2, norm="max"),
         plan.QSGD(bits=16, norm="max"),
     ],
-    "sign": [plan.Sign()],
 }
 ROUNDS = 3
 ALL = [case for cases in CASES.values() for case in cases]

@@ -173,9 +173,7 @@ CODECS: dict[str, dict[str, Any]] = {
     "onebit": {"name": "onebit", "epsilon": 4.0, "delta": 1e-3, "clip": 0.5},
     "skellam": {"name": "skellam", "epsilon": 4.0, "delta": 1e-3, "clip": 0.5},
     "projunit": {"name": "projunit", "epsilon": 4.0, "clip": 0.5},
-    "paper_gaussian": {"name": "paper_gaussian"},
     "qsgd": {"name": "qsgd"},
-    "sign": {"name": "sign"},
     "hashcomb": {"name": "hashcomb", "x_min": -0.04, "x_max": 0.04, "levels": 6},
 }
 COUNTED_ALIKE = ("dp_sum", "onebit", "skellam")

@@ -18,7 +18,7 @@ from tacit.assembly.agreement import RunFacts
 from tacit.assembly.exchanges import build_exchanges
 from tacit.assembly.server_side import ServerRows, build_first_model
 from tacit.assembly.warm_start import _training_settings as center_settings
-from tacit.codecs import paper_gaussian, qsgd
+from tacit.codecs import qsgd
 from tacit.codecs.hashcomb.tokens import derive_round_key
 from tacit.codecs.votes import head
 from tacit.data.clients.divide import divide
@@ -218,12 +218,6 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     "DPSum.noise": lambda: codecs.build(
         unknown(plan.DPSum(epsilon=1.0, delta=1e-5, clip=1.0), "noise"),
         codecs.Extent(rounds=1, cohort=1),
-    ),
-    "PaperGaussian.logarithm": lambda: paper_gaussian.printed_variance(
-        unknown(plan.PaperGaussian(), "logarithm")
-    ),
-    "PaperGaussian.factor": lambda: paper_gaussian.stddev_of(
-        unknown(plan.PaperGaussian(), "factor")
     ),
     "QSGD.norm": lambda: qsgd.compute_norm(ROWS[0], UNKNOWN),  # type: ignore[arg-type]
     "Public.last_layer": lambda: build_first_model(

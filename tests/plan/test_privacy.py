@@ -1,6 +1,7 @@
 import pytest
 
-from tacit import data, plan
+from tacit import plan
+from tacit.data.named.catalogue import BUILT_IN
 from tacit.errors import PlanError
 from tacit.plan.presets.private_rule import TABLES, Inputs, inputs_of, rule
 
@@ -133,7 +134,7 @@ def test_what_rows_are_follows_from_the_columns_a_plan_names(columns, inputs):
 def test_named_sets_without_text_are_known_without_reading_one():
     found = {
         one.name: (len(one.columns.numeric), len(one.columns.categorical))
-        for one in data.list_data_sets()
+        for one in BUILT_IN
         if not one.columns.text
     }
     assert found == TABLES

@@ -27,7 +27,7 @@ from tests.simulation.small import small_plan, write_csv
 ROOT, CLIENTS = Draws.seeded(0), 8
 EXTENT = Extent(rounds=1, cohort=CLIENTS)
 CODECS = [plan.Plain(), plan.RR(epsilon=2.0, clip=0.02), plan.RRSampled(epsilon=20.0, clip=0.02), plan.RQM(clip=0.02, margin=0.02),
-          plan.Gaussian(epsilon=20.0, delta=1e-5, clip=1.0), plan.QSGD(), plan.Sign()]  # fmt: skip
+          plan.Gaussian(epsilon=20.0, delta=1e-5, clip=1.0), plan.QSGD()]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,8 @@ import numpy as np
 from tacit import plan as plans
 from tacit import simulation
 from tacit.runs import record
-from tacit.runs.run_folder import RECORD
+from tacit.runs.fingerprint import fingerprint_plan
+from tacit.runs.run_folder import RECORD, read_plan
 from tacit_papers.published import PLAN, Figures, Runner, TrialRun
 
 
@@ -48,14 +49,20 @@ def carry_out(
 
 
 def _run_plan(run: TrialRun, cache: Path, observer: simulation.Observer | None) -> Figures:
-    """Run or resume a plan in a folder of the cache, which exists until its metrics are cached."""
+    """Run or resume a plan in a folder of the cache, which exists until its metrics are cached.
+
+    A stopped run is resumed only if its folder has this very plan: then the plan that the paper
+    names is permission for the code of its data set or codec. If that code has changed since, the
+    run starts anew.
+    """
     root = cache / run.key
-    begun = sorted(root.glob("*-1")) if root.exists() else []
-    folder = (
-        simulation.resume(begun[0], observer)
-        if begun
-        else simulation.start(plans.parse(run.settings), root, observer)
-    )
+    plan = plans.pin_own_parts(plans.parse(run.settings))
+    begun = next(iter(sorted(root.glob("*-1"))), None)
+    if begun and fingerprint_plan(read_plan(begun)) == fingerprint_plan(plan):
+        folder = simulation.resume(begun, observer, allow_code=True)
+    else:
+        shutil.rmtree(root, ignore_errors=True)
+        folder = simulation.start(plan, root, observer)
     return collect_figures(list(record.read(folder / RECORD)))
 
 

@@ -14,14 +14,14 @@ def check_own_parts(plan: Plan, module: object | None = None) -> None:
     """
     if not find_own_parts(plan):
         return
-    from tacit.data.own import check_own_data_set
+    from tacit.data.own import check_own_data_sets
     from tacit.server.rules.own import check_own_rule
     from tacit.training.own_attack import check_own_attack
 
     check_own(plan.codec)
     check_own_rule(plan.server)
     check_own_attack(plan.corrupt)
-    check_own_data_set(plan.data)
+    check_own_data_sets(plan)
     if isinstance(plan.model, OwnModule) and module is None:
         from tacit.training.modules.own import import_class
 

@@ -13,14 +13,12 @@ from tacit.codecs import (
     gaussian,
     hashcomb,
     onebit,
-    paper_gaussian,
     plain,
     projunit,
     qsgd,
     rqm,
     rr,
     rr_sampled,
-    sign,
     skellam,
 )
 from tacit.codecs.contract import (
@@ -63,9 +61,7 @@ _MAKERS: dict[str, Callable[[Any], Codec]] = {
     "rr_sampled": rr_sampled.make,
     "rqm": rqm.make,
     "projunit": projunit.make,
-    "paper_gaussian": paper_gaussian.make,
     "qsgd": qsgd.make,
-    "sign": sign.make,
 }
 
 

@@ -12,8 +12,9 @@ from tacit.data.clients.divide import (
     set_apart,
 )
 from tacit.data.download.fetch import Progress, fetch
-from tacit.data.download.store import fetch_data_set, find_data_set, list_data_sets
+from tacit.data.download.store import fetch_data_set, find_data_set
 from tacit.data.load import SiteFile, load, resolve_columns
+from tacit.data.named.catalogue import list_data_sets
 from tacit.data.named.entry import NamedDataSet
 from tacit.data.named.vectors import load_vectors
 from tacit.data.named.word_lists import find_word_list, load_word_list

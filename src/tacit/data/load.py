@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from tacit.column_statistics.number_format import DecimalMark
 from tacit.data.clean import DecimalSetting, clean, drop_incomplete_rows, keep_known_classes
 from tacit.data.download.fetch import Progress
-from tacit.data.download.store import get_entry, read_data_set
+from tacit.data.download.store import read_data_set, read_entry
 from tacit.data.held_out import hold_out_rows
 from tacit.data.input_rows import from_hub, from_input_rows
+from tacit.data.named.catalogue import get_entry, load_own_data_set
+from tacit.data.named.entry import NamedDataSet
 from tacit.data.personal.detect import check_personal
 from tacit.data.read import TextFormat, is_file_source, read_file
 from tacit.data.roles.roles import check_roles, merge_roles
@@ -72,9 +74,8 @@ def load(
     that one client's rows could change for all others: `site` holds the owner's statements about
     the file.
     """
-    frame, columns, sentence = _read_rows(data, input_rows, progress, guess=site is None)
+    frame, columns, sentence, public = _read_rows(data, input_rows, progress, guess=site is None)
     check_roles(frame, columns, data)
-    public = input_rows is None and is_named_source(data.source)
     if site is None and not public:  # a site reports only what enough of its clients have
         check_personal(frame, columns)
     wanted = [name for name in frame.columns if name in _select_columns(columns, data)]
@@ -123,17 +124,22 @@ def _choose_decimal(data: Data, site: SiteFile | None) -> DecimalSetting:
     return DecimalSetting(site.decimal or data.decimal, vouched=site.decimal is not None)
 
 
-def resolve_columns(data: Data) -> Columns:
-    """Merge the column roles of the plan and of a named data set, without reading rows."""
-    return (
-        merge_roles(get_entry(data.source).columns, data.columns)
-        if is_named_source(data.source)
-        else data.columns
-    )
+def resolve_columns(data: Data, *, import_code: bool) -> Columns:
+    """Merge the column roles of the plan and of a named data set, without reading rows.
+
+    The roles of a data set of an installed package are known only with `import_code`; the caller
+    then has permission to run the code.
+    """
+    if isinstance(data.source, Reference):
+        found = load_own_data_set(data.source) if import_code else None
+        known = found.columns if isinstance(found, NamedDataSet) else None
+    else:
+        known = get_entry(data.source).columns if is_named_source(data.source) else None
+    return merge_roles(known, data.columns) if known else data.columns
 
 
 def is_named_source(source: str) -> bool:
-    """Whether a data source is a named public data set."""
+    """Whether a data source is a named public data set of Tacit."""
     return not (
         source == GIVEN
         or source.startswith("hf:")
@@ -142,33 +148,48 @@ def is_named_source(source: str) -> bool:
     )
 
 
+class _Source(NamedTuple):
+    """Rows as read, their column roles, where they are from, and whether they are a named public
+    data set.
+    """
+
+    frame: pl.DataFrame
+    columns: Columns
+    sentence: str
+    public: bool = False
+
+
 def _read_rows(
     data: Data, input_rows: object | None, progress: Progress | None, guess: bool
-) -> tuple[pl.DataFrame, Columns, str]:
+) -> _Source:
     source = data.source
     if input_rows is not None or source == GIVEN:
         frame, split = from_input_rows(input_rows)
-        return frame, _with_split(data.columns, split), "Rows handed over in Python"
+        return _Source(frame, _with_split(data.columns, split), "Rows handed over in Python")
     if isinstance(source, Reference):
-        from tacit.data.own import read_own_data_set
-
-        frame, split = from_input_rows(read_own_data_set(source))
-        return frame, _with_split(data.columns, split), f"Data set {source.path}"
+        return _read_own(source, data.columns, progress)
     if source.startswith("hf:"):
-        frame, split = from_hub(source.removeprefix("hf:"))
-        return (
-            frame,
-            _with_split(data.columns, split),
-            f"Hugging Face data set {source.removeprefix('hf:')}",
-        )
+        name = source.removeprefix("hf:")
+        frame, split = from_hub(name)
+        return _Source(frame, _with_split(data.columns, split), f"Hugging Face data set {name}")
     if is_file_source(source):
         frame, note = read_file(
             source, TextFormat(encoding=data.encoding, header=data.header, guess=guess)
         )
-        return frame, data.columns, f"File {source}{note}"
-    columns = resolve_columns(data)
+        return _Source(frame, data.columns, f"File {source}{note}")
+    columns = merge_roles(get_entry(source).columns, data.columns)
     frame, sentence = read_data_set(source, progress)
-    return frame, columns, sentence
+    return _Source(frame, columns, sentence, public=True)
+
+
+def _read_own(source: Reference, columns: Columns, progress: Progress | None) -> _Source:
+    """Read a data set of the user's own; the caller has permission to run the code."""
+    found = load_own_data_set(source)
+    if isinstance(found, NamedDataSet):
+        frame, sentence = read_entry(found, progress)
+        return _Source(frame, merge_roles(found.columns, columns), sentence, public=True)
+    frame, split = from_input_rows(found())
+    return _Source(frame, _with_split(columns, split), f"Data set {source.path}")
 
 
 def _with_split(columns: Columns, split: str | None) -> Columns:

@@ -1,39 +1,30 @@
-"""A data set of the user's own: a function without arguments that returns rows."""
+"""Data sets of the user's own that a plan names, checked before a run reads data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from tacit import extensions
-from tacit.data.download.store import list_data_sets
+from tacit.data.named.catalogue import load_own_data_set
+from tacit.data.named.entry import NamedDataSet
 from tacit.errors import PlanError
 from tacit.extensions import Reference
-from tacit.plan import Data
+from tacit.plan import Plan
+from tacit.plan.tables.data import list_missing_roles, list_missing_test_rows
 
 
-def check_own_data_set(data: Data) -> None:
-    """Raise PlanError if a plan names a data set of the user's own that cannot be called; a run
-    calls this before it reads data.
-    """
-    if isinstance(data.source, Reference):
-        _load(data.source)
-
-
-def read_own_data_set(source: Reference) -> object:
-    """Call the function that a plan names as its data set.
+def check_own_data_sets(plan: Plan) -> None:
+    """Import the data sets of the user's own that a plan names; raise PlanError if one is none, or
+    if the plan lacks the column roles that a function's rows require.
 
     The caller has permission to run the code.
     """
-    return _load(source)()
-
-
-def _load(source: Reference) -> Callable[[], Any]:
-    for name, reference in extensions.find_entry_points("datasets").items():
-        if reference.path == source.path and name in {one.name for one in list_data_sets()}:
+    data, public = plan.data, plan.public
+    if isinstance(data.source, Reference):
+        found = load_own_data_set(data.source)
+        missing = [*list_missing_roles(data), *list_missing_test_rows(data)]
+        if missing and not isinstance(found, NamedDataSet):
             raise PlanError(
-                f"data.source: an installed package has an entry point {name!r} in the group"
-                " tacit.datasets, which is the name of a data set of Tacit; rename the entry point,"
-                " or remove that package"
+                "\n".join(
+                    f"data.source = {data.source.path!r} returns rows: {one}" for one in missing
+                )
             )
-    return extensions.load_function("data.source", source, (), {})
+    if public is not None and isinstance(public.source, Reference):
+        load_own_data_set(public.source, "public.source")

@@ -11,9 +11,12 @@ import polars as pl
 
 from tacit.data.download.fetch import Progress
 from tacit.data.load import load
+from tacit.data.named.catalogue import load_own_data_set
+from tacit.data.named.entry import NamedDataSet
 from tacit.data.read import is_file_source
 from tacit.data.table import Table
 from tacit.errors import DataError
+from tacit.extensions import Reference
 from tacit.plan import Columns, Data, Public
 from tacit.randomness import Draws
 
@@ -69,7 +72,7 @@ def read_public_rows(
         label,
     ]
     asked = (
-        replace(columns, client=None, split=None, quasi=()) if is_file_source(source) else Columns()
+        replace(columns, client=None, split=None, quasi=()) if _takes_roles(source) else Columns()
     )
     rows = load(Data(source=source, columns=asked), draws, progress=progress).train
     missing = [name for name in needed if name not in rows.columns]
@@ -92,6 +95,13 @@ def read_public_rows(
         pl.col(name).cast(pl.String).cast(kind) if name == label else name for name in needed
     )
     return _draw_share(rows, public.share, draws)
+
+
+def _takes_roles(source: str) -> bool:
+    """Whether rows get the column roles of the clients' rows: those of a file, or of a function."""
+    if isinstance(source, Reference):
+        return not isinstance(load_own_data_set(source, "public.source"), NamedDataSet)
+    return is_file_source(source)
 
 
 def _draw_share(rows: pl.DataFrame, share: float, draws: Draws) -> pl.DataFrame:

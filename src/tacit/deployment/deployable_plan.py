@@ -56,7 +56,7 @@ def remove_simulation_settings(plan: Plan) -> Plan:
     settings = replace(
         plan.data,
         source=GIVEN,
-        columns=data.resolve_columns(plan.data),
+        columns=data.resolve_columns(plan.data, import_code=False),
         partition="iid",
         by=None,
         limit=None,

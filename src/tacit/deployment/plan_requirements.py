@@ -37,7 +37,7 @@ def compute_requirements(
     sets; a simulation has none. A codec of the plan's own is imported only with `allow_code`;
     without it the privacy loss is unknown.
     """
-    roles = columns or data.resolve_columns(plan.data)
+    roles = columns or data.resolve_columns(plan.data, import_code=False)
     if isinstance(plan.codec.name, Reference) and not allow_code:
         asked = derive_requirements(plan, _digest(plan), None, columns=roles)
     else:

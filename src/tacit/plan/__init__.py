@@ -13,11 +13,9 @@ from tacit.plan.codec import (
     HashComb,
     OneBit,
     OwnCodec,
-    PaperGaussian,
     Plain,
     ProjUnit,
     RRSampled,
-    Sign,
     Skellam,
 )
 from tacit.plan.load import (
@@ -116,7 +114,6 @@ __all__ = [
     "OwnAttack",
     "OwnCodec",
     "OwnModule",
-    "PaperGaussian",
     "Plain",
     "Plan",
     "Privacy",
@@ -130,7 +127,6 @@ __all__ = [
     "RowSharing",
     "SecureAggregation",
     "Server",
-    "Sign",
     "SignFlip",
     "Skellam",
     "ViT",

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 from pydantic.fields import FieldInfo
 
+from tacit import extensions
 from tacit.errors import did_you_mean
 from tacit.plan.key_hints import find_key
-from tacit.plan.kinds import OWN, Needs, OrOwn, Per, fields_of, tables_in, tag_of
+from tacit.plan.kinds import OWN, ByName, Needs, OrOwn, Per, fields_of, tables_in, tag_of
 from tacit.plan.plan import Plan
 
 _WANTED = {
@@ -123,11 +124,16 @@ def _missing(key: _Key) -> str:
 def _unknown_name(key: _Key, found: Any) -> str:
     assert key.field is not None
     choices, tag = list(tables_in(key.field.annotation)), tag_of(key.field.annotation)
-    name = found[tag]
-    own = f", or your own as {OWN}" if OWN in choices else ""
+    name, part = found[tag], _said(key.field, ByName).own
+    own = f", or your own as {OWN}" if part else ""
     known = [choice for choice in choices if choice != OWN]
-    guess = did_you_mean(name, known) if isinstance(name, str) else ""
-    return f"{key.written}.{tag} must be one of {', '.join(known)}{own}; got {_shown(name)}.{guess}"
+    said = f"{key.written}.{tag} must be one of {', '.join(known)}{own}; got {_shown(name)}."
+    if not isinstance(name, str):
+        return said
+    if part is None:
+        return said + did_you_mean(name, known)
+    installed = extensions.find_entry_points(part)
+    return said + did_you_mean(name, [*known, *installed]) + extensions.describe_other_names(part)
 
 
 def _locate(place: Sequence[Any], root: Any) -> _Key:

@@ -177,12 +177,9 @@ def _list_own_settings(plan: Plan) -> Settings:
         found["local.lr"] = f"{plan.local.lr:g}"
         if hasattr(plan.codec, "clip"):
             found["codec.clip"] = f"{plan.codec.clip:g}"
-    named = {entry.name: entry.columns for entry in data.list_data_sets()}
-    columns = (
-        plan.data.columns
-        if plan.data.columns.label
-        else named.get(plan.data.source, plan.data.columns)
-    )
+    columns = plan.data.columns
+    if not columns.label:  # those of a named data set
+        columns = data.resolve_columns(plan.data, import_code=True)
     if columns.text and plan.features.text in ("binary", "listed"):
         found["features.buckets"] = str(plan.features.buckets)
     return found

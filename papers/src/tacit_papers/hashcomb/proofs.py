@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import tempfile
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -14,12 +15,12 @@ from tacit import plan as plans
 from tacit import simulation
 from tacit.audit.tokens.audit import KINDS, audit_tokens
 from tacit.audit.tokens.brute_force import size_spaces
-from tacit.codecs.paper_gaussian import printed_variance
 from tacit.privacy.accounting.gaussian_loss import compute_epsilon
 from tacit.quantisation.levels import Selection, draw_levels, find_head_probability
 from tacit.quantisation.quantiser import Quantiser
 from tacit.randomness import Draws
 from tacit.reproduction import Scale
+from tacit_papers.codecs.paper_gaussian import PaperGaussian, compute_variance
 from tacit_papers.hashcomb.settings import HIDDEN, LR, SIZES, Tree
 from tacit_papers.published import Figures, PaperCell, PaperTable, PaperTrial, Runner
 
@@ -59,14 +60,11 @@ def equation_11(largest_share: float) -> Figures:
     return {"last": {"epsilon": 2 * math.log(largest_share)}}
 
 
-def equation_16(logarithm: str, rounds: int) -> Figures:
+def equation_16(logarithm: Literal["natural", "ten"], rounds: int) -> Figures:
     """The variance of equation 16, and the privacy loss of all rounds if S did bound an update."""
-    settings = plans.parse({"codec": {"name": "paper_gaussian", "logarithm": logarithm}}).codec
-    assert isinstance(settings, plans.PaperGaussian)
-    variance, bound = (
-        printed_variance(settings),
-        4 * settings.steps * settings.gradient * settings.lr,
-    )
+    settings = PaperGaussian(logarithm=logarithm)
+    variance = compute_variance(settings)
+    bound = 4 * settings.steps * settings.gradient * settings.lr
     multiplier = math.sqrt(variance) / bound
     return {
          "last": { "variance": variance, "update": compute_epsilon(DELTA, multiplier), "run":
@@ -94,9 +92,8 @@ def read_tokens(plan: Tree, seed: int) -> Figures:
     another client.
     """
     with tempfile.TemporaryDirectory() as root:
-        found = audit_tokens(
-            simulation.start(plans.parse({**plan, "seed": seed}), Path(root), None)
-        )
+        done = simulation.start(plans.parse({**plan, "seed": seed}), Path(root), None)
+        found = audit_tokens(done, allow_code=True)  # the code of this plan's own data set
     figures = {f"order_{one.tokens}_{one.transitions}": one.spearman for one in found.seriation}
     figures |= {
         f"weights_{one.tokens}_{one.transitions}": one.correlation for one in found.seriation

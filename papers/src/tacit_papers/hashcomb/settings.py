@@ -128,7 +128,7 @@ def paper_gaussian() -> Tree:
     """The arm the paper calls (2, 1e-3)-DP: a variance of .08, which its formula gives with the
     base-10 logarithm.
     """
-    return {"name": "paper_gaussian", "logarithm": "ten"}
+    return {"name": "paper_gaussian", "settings": {"logarithm": "ten"}}
 
 
 def hashcomb(name: str, levels: int, **more: Any) -> Tree:

@@ -8,10 +8,10 @@ import numpy as np
 
 from tacit import data
 from tacit import plan as plans
-from tacit.data.k_anonymity import compare_releases, decide_release, examine
+from tacit.data.k_anonymity import decide_release, examine
 from tacit.data.k_anonymity.classes import group_equal_rows
-from tacit.data.k_anonymity.growing import Again
 from tacit.randomness import Draws
+from tacit_papers.partfed.growing import Again, compare_releases
 from tacit_papers.published import Figures
 
 Tree = dict[str, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import subprocess
 import sys
@@ -147,9 +148,18 @@ def _create_sites(
             quasi_identifiers=ready.plan.data.columns.quasi,
         )
         made.append((place / name, create_site(place / name, settings)))
-        (place / name / POLICY).write_text(POLICY_OF_A_REHEARSAL, encoding="utf-8")
+        (place / name / POLICY).write_text(_write_policy(ready.plan), encoding="utf-8")
     exchange_peer_keys([folder for folder, _ in made])
     return made
+
+
+def _write_policy(plan: Plan) -> str:
+    """The policy of a rehearsal, which also allows the code that the user's own plan names."""
+    from tacit.deployment.deployable_plan import remove_simulation_settings
+    from tacit.privacy.policy.user_code import find_user_code
+
+    code = json.dumps([str(one) for one in find_user_code(remove_simulation_settings(plan))])
+    return POLICY_OF_A_REHEARSAL.replace("[allow]\n", f"[allow]\nuser_code = {code}\n", 1)
 
 
 @contextlib.contextmanager

@@ -16,42 +16,15 @@ import polars as pl
 from tacit.data.download.cached_tables import ENDING, is_intact, read_table, write_table
 from tacit.data.download.fetch import Progress, compute_digest, fetch, matches_checksum
 from tacit.data.download.packages import unpack
-from tacit.data.named import cifar10, hashcomb, iot23, mnist, movielens, newsgroups, tabular, text
+from tacit.data.named.catalogue import get_entry
 from tacit.data.named.entry import File, NamedDataSet, Way
-from tacit.errors import DataError, did_you_mean
+from tacit.errors import DataError
 
 _DEPTH = 4  # how far below a TACIT_DATA folder a file may lie
 _FORMAT = (
     1  # raise it when a reader changes what it gives: stored tables of another format are not used
 )
 _SECONDS_TO_STALE = 3600.0
-_ENTRIES: tuple[NamedDataSet, ...] = (
-    *text.ENTRIES,
-    newsgroups.ENTRY,
-    movielens.ENTRY,
-    *tabular.ENTRIES,
-    iot23.ENTRY,
-    *hashcomb.ENTRIES,
-    mnist.ENTRY,
-    cifar10.ENTRY,
-)
-
-
-def list_data_sets() -> list[NamedDataSet]:
-    """List all named data sets in alphabetical order."""
-    return sorted(_ENTRIES, key=lambda entry: entry.name)
-
-
-def get_entry(name: str) -> NamedDataSet:
-    """Look up a named data set; raise DataError if the name is unknown."""
-    entries = {entry.name: entry for entry in _ENTRIES}
-    if name not in entries:
-        known = sorted(entries)
-        raise DataError(
-            "data.source needs a file (.csv, .tsv, .jsonl, .parquet, .arrow), hf:NAME, or one of"
-            f" {', '.join(known)}; got {name!r}.{did_you_mean(name, known)}"
-        )
-    return entries[name]
 
 
 def get_cache_folder() -> Path:
@@ -83,7 +56,11 @@ def read_data_set(name: str, progress: Progress | None = None) -> tuple[pl.DataF
     """Read the table of a named data set; also return a sentence that says what was read from
     where.
     """
-    entry = get_entry(name)
+    return read_entry(get_entry(name), progress)
+
+
+def read_entry(entry: NamedDataSet, progress: Progress | None = None) -> tuple[pl.DataFrame, str]:
+    """Read the table of a data set; also return a sentence that says what was read from where."""
     found = _find_local(entry)
     if found is None:
         way, files, origin = _fetch_set(entry, progress)

@@ -3,19 +3,16 @@ reveals.
 """
 
 from tacit.data.k_anonymity.findings import ClassSummary, Findings, examine
-from tacit.data.k_anonymity.growing import Differences, compare_releases
 from tacit.data.k_anonymity.release import RowRelease, decide_release
 from tacit.data.k_anonymity.similar import add_key_column, similarity_key
 from tacit.data.k_anonymity.transfer import check_kinds, expand_categories, pack_rows, unpack_rows
 
 __all__ = [
     "ClassSummary",
-    "Differences",
     "Findings",
     "RowRelease",
     "add_key_column",
     "check_kinds",
-    "compare_releases",
     "decide_release",
     "examine",
     "expand_categories",

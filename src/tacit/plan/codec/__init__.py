@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tacit.plan.codec import bits, hashcomb, levels, noise, rotated
-from tacit.plan.codec.bits import RR, RRSampled, Sign
+from tacit.plan.codec.bits import RR, RRSampled
 from tacit.plan.codec.hashcomb import HashComb
 from tacit.plan.codec.levels import QSGD, RQM
-from tacit.plan.codec.noise import DPSum, Gaussian, PaperGaussian
+from tacit.plan.codec.noise import DPSum, Gaussian
 from tacit.plan.codec.own import OwnCodec
 from tacit.plan.codec.plain import Plain
 from tacit.plan.codec.rotated import OneBit, ProjUnit, Skellam
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from tacit.plan.plan import Plan
 
 __all__ = [
-     "QSGD", "RQM", "RR", "Codec", "DPSum", "Gaussian", "HashComb", "OneBit", "OwnCodec", "PaperGaussian",
-    "Plain", "ProjUnit", "RRSampled", "Sign", "Skellam", "epsilon_unit", "problems", "readable",
+     "QSGD", "RQM", "RR", "Codec", "DPSum", "Gaussian", "HashComb", "OneBit", "OwnCodec",
+    "Plain", "ProjUnit", "RRSampled", "Skellam", "epsilon_unit", "problems", "readable",
 ]  # fmt: skip
 
 Codec = (
@@ -33,9 +33,7 @@ Codec = (
     | DPSum
     | OneBit
     | Skellam
-    | PaperGaussian
     | QSGD
-    | Sign
     | OwnCodec
 )
 

@@ -1,4 +1,4 @@
-"""Codecs that send bits of an update: `rr`, `rr_sampled`, and `sign`, which has no guarantee."""
+"""Codecs that send randomised bits of an update: `rr` and `rr_sampled`."""
 
 from __future__ import annotations
 
@@ -49,13 +49,6 @@ class RRSampled:
     """Privacy loss of one update, **per update**."""
     clip: Clip
     """Largest change of one parameter in one round; public, never computed from data."""
-
-
-@dataclass(frozen=True, kw_only=True, config=STRICT)
-class Sign:
-    """One sign bit per parameter and one mean magnitude, to reduce bytes: no protection, biased."""
-
-    name: Literal["sign"] = "sign"
 
 
 def problems(codec: object, plan: Plan) -> list[str]:

@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from tacit.errors import PlanError
 from tacit.plan.kinds import STRICT, Count, Per
-from tacit.plan.presets.private_rule import inputs_of, rule
+from tacit.plan.presets.private_rule import inputs_of, lacks_inputs, rule
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -76,6 +76,12 @@ def expanded(tree: Tree, where: str = "plan") -> Tree:
         raise PlanError(
             f"{where}: 1 problem\n  privacy.clients is required with data.partition = 'client': the"
             " number of clients"
+        )
+    if name in _PROMISING and lacks_inputs(tree):
+        raise PlanError(
+            f"{where}: 1 problem\n  data.columns is required with privacy.preset = {name!r} and"
+            f" data.source = {_own(tree, 'data')['source']!r}: the settings depend on what the"
+            " columns are, and a data set of another package is not imported to read a plan"
         )
     return _joined(tree, fill_in(tree))
 

@@ -25,6 +25,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from tacit import extensions
+from tacit.plan.tables.data import is_place
+
 Tree = dict[str, Any]
 
 CLIP_TEXT, CLIP_TABLE = 1 / 10, 1 / 3
@@ -33,16 +36,10 @@ _LONGEST_TABLE_PATH = 8000.0
 TABLES = {
     "adult": (5, 7),
     "cardio": (11, 0),
-    "cifar10": (0, 0),
-    "hashcomb_cardio": (11, 0),
-    "hashcomb_hps": (12, 0),
-    "hashcomb_okiru": (12, 0),
-    "hashcomb_spam": (57, 0),
-    "iot23": (9, 3),
     "mnist": (0, 0),
     "spambase": (57, 0),
 }
-"""Named data sets without text, with their numbers of numeric and categorical columns; images have
+"""Named data sets of Tacit without text, with their numbers of numeric and categorical columns; images have
 neither.
 """
 
@@ -102,7 +99,7 @@ def inputs_of(tree: Tree) -> Inputs:
     """What a plan says about its rows: by its columns, else by the name of its data set."""
     data, features = _table(tree, "data"), _table(tree, "features")
     columns = _table(data, "columns")
-    if any(columns.get(role) for role in ("text", "numeric", "categorical", "image")):
+    if _names_inputs(tree):
         text, counts = (
             bool(columns.get("text")),
             (
@@ -120,6 +117,21 @@ def inputs_of(tree: Tree) -> Inputs:
         return Inputs(text=text)
     # A column scaled to -1…1 has a mean square of about 1/4; of the inputs of a category one is 1.
     return Inputs(text=False, norm=math.sqrt(counts[0] / 4 + counts[1]))
+
+
+def lacks_inputs(tree: Tree) -> bool:
+    """Whether a plan leaves its columns to a data set that is not Tacit's: what its rows are is
+    known only to code, and reading a plan runs none.
+    """
+    source = _table(tree, "data").get("source")
+    if not isinstance(source, str) or is_place(source) or _names_inputs(tree):
+        return False
+    return ":" in source or source in extensions.find_entry_points("datasets")
+
+
+def _names_inputs(tree: Tree) -> bool:
+    columns = _table(_table(tree, "data"), "columns")
+    return any(columns.get(role) for role in ("text", "numeric", "categorical", "image"))
 
 
 def _table(tree: Tree, name: str) -> Tree:

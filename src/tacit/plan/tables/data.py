@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic.dataclasses import dataclass
 
 from tacit.column_statistics.number_format import DecimalMark
-from tacit.extensions import Reference
+from tacit.extensions import Reference, find_entry_points
 from tacit.plan.kinds import STRICT, Count, Name, OrOwn, Positive, Share
 from tacit.plan.tables.columns import Columns
 from tacit.plan.tables.share import RowSharing
@@ -39,7 +39,7 @@ _FILES = (
 )
 
 
-def _is_place(source: str) -> bool:
+def is_place(source: str) -> bool:
     """Whether `data.source` names a place to read from, and not code or a named data set."""
     return source == GIVEN or source.startswith("hf:") or source.lower().endswith(_FILES)
 
@@ -48,7 +48,7 @@ def _is_place(source: str) -> bool:
 class Data:
     """The source of the rows, and how clients hold them."""
 
-    source: Annotated[Name, OrOwn("datasets", _is_place)] = "newsgroups20"
+    source: Annotated[Name, OrOwn("datasets", is_place)] = "newsgroups20"
     """A name from `tacit data list`, a file (`.csv` `.tsv` `.txt` `.data` `.json` `.jsonl` `.xlsx`
     `.parquet` `.arrow`, also compressed as `.gz` or `.zst`), or `hf:NAME`. A relative path is
     resolved against the plan's folder, then the working directory. Also a data set of your own, as
@@ -127,7 +127,11 @@ def problems(plan: Plan) -> list[str]:
         found.append(f"data.test_source cannot be combined with {what}; remove one of them")
     if data.divide_test and data.local_test:
         found.append("data.divide_test cannot be combined with data.local_test; remove one of them")
-    return [*found, *_deal_problems(plan), *(_file_problems(data) if _needs_columns(data) else ())]
+    return [
+        *found,
+        *_deal_problems(plan),
+        *(list_missing_roles(data) if _needs_roles(data) else ()),
+    ]
 
 
 def _deal_problems(plan: Plan) -> list[str]:
@@ -152,14 +156,12 @@ def _deal_problems(plan: Plan) -> list[str]:
 
 def run_problems(plan: Plan) -> list[str]:
     """A sentence if a run would have no test rows; `tacit disclose` works without any."""
-    data = plan.data
-    if (
-        not _needs_columns(data)
-        or data.test
-        or data.test_source
-        or data.validation
-        or data.columns.split
-    ):
+    return list_missing_test_rows(plan.data) if _needs_roles(plan.data) else []
+
+
+def list_missing_test_rows(data: Data) -> list[str]:
+    """A sentence if nothing defines the test rows of a file or of a function that returns rows."""
+    if data.test or data.test_source or data.validation or data.columns.split:
         return []
     return ["data.test must be greater than 0, since nothing else defines test rows; got 0"]
 
@@ -169,12 +171,22 @@ def is_file(data: Data) -> bool:
     return data.source.lower().endswith(_FILES)
 
 
-def _needs_columns(data: Data) -> bool:
-    return is_file(data) or isinstance(data.source, Reference)
+def _needs_roles(data: Data) -> bool:
+    """Whether the plan itself must name the roles of columns. An entry point may stand for a named
+    data set, which has its own, and so may the pinned reference that a run writes for it: there the
+    run decides, when it has imported the data set.
+    """
+    source = data.source
+    if not isinstance(source, Reference):
+        return is_file(data)
+    installed = {one.path for one in find_entry_points("datasets").values()}
+    return not source.sha256 and source.path not in installed
 
 
-def _file_problems(data: Data) -> list[str]:
-    """List column roles that a file or an own data set requires; named data sets define their own."""
+def list_missing_roles(data: Data) -> list[str]:
+    """List column roles that a file, or a function that returns rows, requires; named data sets
+    define their own.
+    """
     columns, found = data.columns, []
     if data.partition == "client" and not columns.client:
         found.append(

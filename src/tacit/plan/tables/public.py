@@ -8,7 +8,8 @@ from annotated_types import Ge, Gt, Le
 from pydantic.dataclasses import dataclass
 
 from tacit.plan.codec import readable
-from tacit.plan.kinds import STRICT, Count, Name, Positive
+from tacit.plan.kinds import STRICT, Count, Name, OrOwn, Positive
+from tacit.plan.tables.data import is_place
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -20,8 +21,8 @@ class Public:
     table the initial model is random.
     """
 
-    source: Name | None = None
-    """A data set with public rows, by name or as a file: it has the same columns and no other
+    source: Annotated[Name, OrOwn("datasets", is_place)] | None = None
+    """A data set with public rows, as in `data.source`: it has the same columns and no other
     classes. Without it, some of the training rows are treated as public.
     """
     share: Annotated[float, Gt(0), Le(1)] = 0.01

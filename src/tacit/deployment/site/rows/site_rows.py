@@ -106,7 +106,7 @@ def read_rows(
     would identify them. Raises PolicyError if too few clients remain.
     """
     settings, client = adapt_data_settings(plan, owner), owner.unit.client
-    roles = data.resolve_columns(settings)
+    roles = data.resolve_columns(settings, import_code=True)  # code that the owner names
     if roles != plan.data.columns:
         raise PolicyError(
             f"columns: the data set {owner.source!r} would be read with columns the plan does not"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.data.k_anonymity import Differences, compare_releases
 from tacit.data.k_anonymity.classes import Classes
+from tacit_papers.partfed.growing import Differences, compare_releases
 
 
 def _classes(numbers: list[int]) -> Classes:

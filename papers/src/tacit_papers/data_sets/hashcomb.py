@@ -40,37 +40,35 @@ def _build_entry(
     )
 
 
-ENTRIES = (
-    _build_entry(
-        "spam",
-        "Spambase",
-        6_879,
-        57,
-        "4a9071f655e064ab03cd18dab6c9eded0bd4500e7a46faaee164319ea5475248",
-        385_796,
-    ),
-    _build_entry(
-        "cardio",
-        "Cardiovascular disease",
-        26_250,
-        11,
-        "020b99852effca69af0acacdec5cf491545ef5b08b83dcc2e9ce0f9edb2863d4",
-        199_499,
-    ),
-    _build_entry(
-        "okiru",
-        "IoT-23 Okiru",
-        23_663,
-        12,
-        "de4c0bf344a1be3888d70fd485ba276aebb60da8c097e1da31144d6c92e608b3",
-        69_173,
-    ),
-    _build_entry(
-        "hps",
-        "IoT-23 horizontal port scan",
-        23_519,
-        12,
-        "9b19346b4fb9c99cbf4a04583bc4eabeaa4f4d5f6527d744becf6f9e13341ece",
-        81_268,
-    ),
+SPAM = _build_entry(
+    "spam",
+    "Spambase",
+    6_879,
+    57,
+    "4a9071f655e064ab03cd18dab6c9eded0bd4500e7a46faaee164319ea5475248",
+    385_796,
+)
+CARDIO = _build_entry(
+    "cardio",
+    "Cardiovascular disease",
+    26_250,
+    11,
+    "020b99852effca69af0acacdec5cf491545ef5b08b83dcc2e9ce0f9edb2863d4",
+    199_499,
+)
+OKIRU = _build_entry(
+    "okiru",
+    "IoT-23 Okiru",
+    23_663,
+    12,
+    "de4c0bf344a1be3888d70fd485ba276aebb60da8c097e1da31144d6c92e608b3",
+    69_173,
+)
+HPS = _build_entry(
+    "hps",
+    "IoT-23 horizontal port scan",
+    23_519,
+    12,
+    "9b19346b4fb9c99cbf4a04583bc4eabeaa4f4d5f6527d744becf6f9e13341ece",
+    81_268,
 )

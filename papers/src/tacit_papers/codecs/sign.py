@@ -1,18 +1,18 @@
-"""The sign of each parameter's change and their mean size: one bit each, biased, without any
-protection. A baseline for bytes.
+"""The sign of each parameter's change and the mean absolute value: one bit each, biased, without
+any protection. A baseline for bytes.
 
 Guarantees: none of privacy. Decoding gives the sign times the mean absolute value, which is not the
-update, not even on average. An update that is not finite is refused by the server. Source:
-Bernstein, Wang, Azizzadenesheli, Anandkumar 2018, *signSGD*, with the scale of Karimireddy et al.
-2019.
+update, not even on average. The server refuses an update that is not finite. Source: Bernstein,
+Wang, Azizzadenesheli, Anandkumar 2018, *signSGD*, with the scale of Karimireddy et al. 2019.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from tacit import plan
-from tacit.codecs.contract import Codec, EncodedUpdate, Memory, wrap_payload
+from tacit.codecs import Codec, EncodedUpdate, Extent, Memory, OwnMechanism, wrap_payload
 from tacit.codecs.plain import decode_mean
 from tacit.codecs.sums.scaled import ScaledSum, build_scaled_payload, count_scaled_bytes
 from tacit.privacy.claim import Claim, Open
@@ -20,8 +20,13 @@ from tacit.randomness import ClientDraws, PublicDraws
 from tacit.rows import Vector
 
 
-def make(settings: plan.Sign) -> Codec:
-    """Return the codec that sends signs and one size."""
+@dataclass(frozen=True, kw_only=True)
+class Sign:
+    """The keys of `[codec.settings]`: there are none."""
+
+
+def make(settings: Sign, extent: Extent) -> Codec:
+    """Build the codec that sends signs and their mean absolute value."""
     return Codec(
         name="sign",
         payload_size=lambda dim: count_scaled_bytes(dim, 1),
@@ -52,3 +57,6 @@ _CLAIM = Claim(
     rests_on="nobody",
     source="none: taking signs saves bytes and protects nothing",
 )
+
+
+sign = OwnMechanism(settings=Sign, make=make)

@@ -1,0 +1,1 @@
+"""Codecs that only published tables use, as entry points of the group `tacit.codecs`."""

@@ -1,0 +1,1 @@
+"""Data sets that only published tables use, as entry points of the group `tacit.datasets`."""
