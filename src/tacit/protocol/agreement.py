@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tacit import plan
 from tacit.codecs import Codec
 from tacit.errors import PlanError
 from tacit.randomness import PublicDraws
+from tacit.server import ServerOptimizer, build_optimizer
 
 _MOST_WEIGHT = 2**53
 """Weighted counts stay exact as long as all weights together are below this."""
@@ -23,7 +24,8 @@ class Agreement:
     before round one. Between sites it equals the identity, unless noise comes from the plan's seed;
     a simulation has none. `largest_weight` is the largest weight of a client; a response with a
     larger one is refused. With `sum_at_site` a site sums the responses of its own clients before it
-    sends anything.
+    sends anything. `optimizer` takes the step from a mean update to the next model, at the server
+    or, if only clients can decode, at each site.
     """
 
     run: str
@@ -35,6 +37,10 @@ class Agreement:
     largest_weight: int = 1
     sum_at_site: bool = False
     digest: str | None = None
+    optimizer: ServerOptimizer = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "optimizer", build_optimizer(self.server))
 
     @property
     def binding(self) -> str:

@@ -63,8 +63,8 @@ class FinishedRun:
     def next_model(self, model: Vector, mean: Vector) -> Vector:
         """Model after the server's step with the decoded mean."""
         update = mean if self.settings.of == "updates" else mean - model
-        state = server.initial_state(self.job.server, model)
-        return server.step(self.job.server, model, update, state)[0]
+        optimizer = server.build_optimizer(self.job.server)
+        return optimizer.update(model, update, optimizer.init(model))[0]
 
     def figures(self, model: Vector) -> dict[str, float]:
         """Evaluate a model on the run's test rows."""

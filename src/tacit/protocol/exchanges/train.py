@@ -283,7 +283,7 @@ class UpdateExchange(Exchange):
                 arrays = self.canaries.seen(arrays, mean)
         if own is not None:
             mean = server.add_server_update(mean, own)
-        model, optimizer = server.step(terms.server, state.model, mean, state.optimizer)
+        model, optimizer = terms.optimizer.update(state.model, mean, state.optimizer)
         return replace(state, model=model, optimizer=optimizer, pending=None, arrays=arrays)
 
     def decode_mean(self, state: State, total: Sum) -> Vector:
