@@ -126,7 +126,8 @@ def _average_square(square: Vector, fresh: Vector) -> Vector:
 
 def _approach_square(square: Vector, fresh: Vector) -> Vector:
     """Yogi: a step towards the new square, whose size depends on the new square alone."""
-    return square - (1 - _SECOND_MOMENT_DECAY) * fresh * np.sign(square - fresh)
+    step: Vector = (1 - _SECOND_MOMENT_DECAY) * fresh * np.sign(square - fresh)
+    return square - step
 
 
 def _accumulate_noise(lr: float, decay: float) -> Callable[[float, int], float]:

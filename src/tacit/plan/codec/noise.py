@@ -82,7 +82,7 @@ class PaperGaussian:
     """The factor of a unit Gaussian; the paper's program uses the `variance`."""
 
 
-def problems(codec: object, plan: Plan) -> list[str]:
+def problems(codec: DPSum | PaperGaussian, plan: Plan) -> list[str]:
     """List settings of a codec with noise that cannot work, one sentence each."""
     if isinstance(codec, PaperGaussian) and 1.25 * codec.row_ratio <= codec.stated_delta:
         return [
