@@ -47,14 +47,23 @@ class Agreement:
         """What seals and signatures of a secure aggregation are bound to."""
         return self.digest or self.identity
 
+    def _protects_sums_only(self, clients: int) -> bool:
+        """Whether a single update has less noise than the codec claims: decoding adds it, or a
+        promise rests on another party than the client.
+        """
+        claims = self.codec.claims(self.dim, clients)
+        return self.codec.sum_noise is not None or any(
+            claim.promises and claim.rests_on != "nobody" for claim in claims
+        )
+
     def check(self, clients: int) -> None:
         """Raise PlanError if the weights of `clients` clients cannot be summed exactly, or if the
         rule needs single updates and the codec's noise is for a sum.
         """
-        if self.server.one_by_one and self.codec.sum_noise is not None:
+        if self.server.one_by_one and self._protects_sums_only(clients):
             raise PlanError(
-                f"server.rule = {self.server.rule!r} reads each update by itself, but decoding adds"
-                f" the noise of the codec {self.codec.name!r} to a sum; use server.rule = 'mean'"
+                f"server.rule = {self.server.rule!r} reads each update by itself, but the noise"
+                f" of the codec {self.codec.name!r} is for a sum; use server.rule = 'mean'"
             )
         if clients * self.largest_weight >= _MOST_WEIGHT:
             raise PlanError(
