@@ -130,7 +130,7 @@ def visited_by_site(plan: Plan, folder: Path) -> list[str]:
         owner(name, file, folder / name) for name, file in zip("abc", ready.files, strict=True)
     ]
     sites, visits = sites_of(owners), Visits()
-    first = sites.post.sites["a"]  # type: ignore[attr-defined]
+    first = sites.transport.sites["a"]  # type: ignore[attr-defined]
     handle = first.handle
 
     def watched(letter: bytes) -> bytes:

@@ -62,7 +62,7 @@ exchange = Train(agreement, draws)
 # The server chooses a cohort and sends it a request with the model.
 first = learner.initial(draws.at("initial"))
 cohort = server.choose_cohort(job.server, len(clients), draws.at("cohort", 1))
-optimizer = server.initial_state(job.server, first)
+optimizer = agreement.optimizer.init(first)
 state = State(round_no=1, cohort=cohort, model=first, optimizer=optimizer)
 request = exchange.build_request(state)
 

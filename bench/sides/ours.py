@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from bench.rows import DRAWS
-from tacit import codecs, plan, server
+from tacit import codecs, plan
 from tacit.protocol.agreement import Agreement
 from tacit.protocol.exchanges.train import Train
 from tacit.protocol.round import State
@@ -45,7 +45,7 @@ class EngineRounds:
 
     def reset(self) -> None:
         """Go back to the first model."""
-        optimizer = server.initial_state(plan.Server(), self.learner.size)
+        optimizer = self.train.agreement.optimizer.init(self.first)
         self.state = State(round_no=0, cohort=self.cohort, model=self.first, optimizer=optimizer)
 
     @property

@@ -52,10 +52,9 @@ def rounds(
     made: training.Learner, carrier: Simulation, exchanges: tuple[Exchange, ...]
 ) -> Callable[[], None]:
     """A function that runs one more round: all its exchanges."""
-    optimizer = server.initial_state(plan.Server(), made.size)
-    now = [
-        State(round_no=0, cohort=np.arange(CLIENTS), model=made.initial(DRAWS), optimizer=optimizer)
-    ]
+    first = made.initial(DRAWS)
+    optimizer = server.build_optimizer(plan.Server()).init(first)
+    now = [State(round_no=0, cohort=np.arange(CLIENTS), model=first, optimizer=optimizer)]
 
     def one() -> None:
         state = replace(now[0], round_no=now[0].round_no + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,27 @@ def test_each_part_needs_its_own_permission(code, job, tmp_path, part) -> None:
     forget(code)
     assert server.open() is None
     assert (server.status, server.rule, ran(code)) == ("policy", "allow.user_code", [])
+
+
+def test_a_codec_whose_promise_rests_on_the_server_is_refused_by_its_claim(
+    code, job, tmp_path
+) -> None:
+    """No list of codecs names it: the site builds the codec and reads whom its claim trusts."""
+    without_rule = replace(job, server=plan.Server(rounds=2))
+    careful = allowing(without_rule).replace("trust_server = true", "trust_server = false")
+    assert "trust_server = false" in careful
+    assert hostile(without_rule, tmp_path / "nobody", careful).open() is not None
+    coin = code / "coin" / "coin.py"
+    claim = ('trust=("nobody, since each client randomises its own message",)', 'rests_on="nobody"')
+    text = coin.read_text()
+    assert all(text.count(one) == 1 for one in claim)
+    text = text.replace(claim[0], 'trust=("the server",)').replace(claim[1], 'rests_on="server"')
+    coin.write_text(text)
+    forget(code)
+    careful = allowing(without_rule).replace("trust_server = true", "trust_server = false")
+    server = hostile(without_rule, tmp_path / "server", careful)
+    assert server.open() is None
+    assert (server.status, server.rule) == ("policy", "allow.trust_server")
 
 
 def test_code_that_changed_after_the_owner_read_it_is_refused(code, job, tmp_path) -> None:

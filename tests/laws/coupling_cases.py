@@ -7,11 +7,14 @@ many clients there are) is the same in both worlds, since it is told and stated:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+
+from tests.laws.codec_cases import CASES
 
 CHANGED = "p3"
 """The client whose rows differ between the worlds; others come before and after it."""
@@ -163,7 +166,7 @@ MODULES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """Kinds whose local training is PyTorch's."""
 
-CODECS: dict[str, dict[str, Any]] = {
+_TRIED: dict[str, dict[str, Any]] = {
     "plain": {"name": "plain"},
     "rr": {"name": "rr", "epsilon": 2, "clip": 0.02},
     "rr_sampled": {"name": "rr_sampled", "epsilon": 60, "clip": 0.02},
@@ -176,6 +179,11 @@ CODECS: dict[str, dict[str, Any]] = {
     "qsgd": {"name": "qsgd"},
     "hashcomb": {"name": "hashcomb", "x_min": -0.04, "x_max": 0.04, "levels": 6},
 }
+CODECS = {
+    name: _TRIED.get(name) or {key: one for key, one in asdict(cases[0]).items() if one is not None}
+    for name, cases in CASES.items()
+}
+"""Every codec with settings for small updates; a new one is tried with the first of its law cases."""
 COUNTED_ALIKE = ("dp_sum", "onebit", "skellam")
 
 

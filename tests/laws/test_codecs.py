@@ -1,5 +1,7 @@
 """Laws that hold for every codec: unbiased, the stated variance, exact sizes, bounded, repeatable, summable."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,10 +11,14 @@ from hypothesis.extra import numpy as hnp
 from tacit import codecs, plan
 from tacit.codecs import projunit, rr_sampled
 from tacit.codecs.distributions.privunit import LARGEST
+from tacit.errors import PlanError
+from tacit.plan.codec import readable
+from tacit.protocol.agreement import Agreement
+from tacit.randomness import Draws
 from tacit.testing import CHECKS, claims, messages
 from tests import seeds
 from tests.laws import test_draws, test_hostile_sums
-from tests.laws.codec_cases import ALL, CASES, PRIVATE, at_client, label, subject
+from tests.laws.codec_cases import ALL, CASES, PRIVATE, at_client, built, label, subject
 
 every = pytest.mark.parametrize("case", ALL, ids=label)
 hostile = hnp.arrays(
@@ -22,8 +28,48 @@ hostile = hnp.arrays(
 )
 
 
-def test_every_registered_codec_is_under_these_laws() -> None:
-    assert set(CASES) == set(codecs.list_codecs())
+def test_every_codec_of_a_plan_is_built_and_under_these_laws() -> None:
+    assert set(CASES) == set(codecs.list_codecs()), "tests/laws/codec_cases.py has a case for each"
+    assert {name: built(cases[0]).name for name, cases in CASES.items()} == {
+        name: name for name in CASES
+    }
+
+
+@every
+def test_a_plan_knows_what_the_codec_it_names_can_do(case) -> None:
+    """Tables that exclude a codec ask the plan, before the codec is built."""
+    alone, shared = (
+        codecs.build(case, codecs.Extent(rounds=3, cohort=9, clients=9, helpers=helpers))
+        for helpers in (0, 2)
+    )
+    assert readable(case) == (alone.decoded_by == "server"), "plan.codec.readable"
+    assert getattr(case, "adds_up", False) == (shared.integers is not None), "adds_up"
+
+
+def refused(check: Callable[[], object]) -> bool:
+    """Whether a robust rule is refused because the codec's noise is for a sum."""
+    try:
+        check()
+    except PlanError as error:
+        return "is for a sum" in str(error)
+    return False
+
+
+@every
+def test_a_robust_rule_is_refused_by_the_plan_exactly_if_the_claim_is_about_a_sum(case) -> None:
+    """The agreement reads the claim, so that it refuses a codec of a user's own too."""
+    chosen = plan.Server(rule="median")
+    terms = Agreement(
+        run="r",
+        identity="i",
+        dim=50,
+        codec=at_client(case),
+        public=Draws.seeded(0).publish(),
+        server=chosen,
+    )
+    by_claim = refused(lambda: terms.check(9))
+    assert by_claim == refused(lambda: plan.check(plan.Plan(codec=case, server=chosen)))
+    assert not by_claim or case in PRIVATE
 
 
 def test_every_check_is_under_test() -> None:

@@ -246,7 +246,7 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     "Server.weights": lambda: compute_weights(server_with("weights"), np.ones(3, np.int64)),
     "Server.sum_at": lambda: server_with("sum_at").sums_at_site,
     "Server.rule": lambda: train_with(server_with("rule")),
-    "Server.optimizer": lambda: server.step(server_with("optimizer"), ROWS[0], ROWS[0], {}),
+    "Server.optimizer": lambda: train_with(server_with("optimizer")),
 }
 """For each key with a list of choices the function that a run cannot do without, called with a word that is not handled."""
 

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from tacit import plan, server
-from tacit.server.soften import compute_noise_after
 from tests import seeds
 
 
@@ -17,18 +16,19 @@ def test_the_noise_in_a_weight_is_what_steps_of_noise_leave(optimizer, momentum)
         seeds.generator(1),
     )
     model = np.zeros(200_000, np.float32)
-    state = server.initial_state(settings, model)
+    optimizer = server.build_optimizer(settings)
+    state = optimizer.init(model)
     for _ in range(12):
-        model, state = server.step(
-            settings, model, random.normal(0, 2, len(model)).astype(np.float32), state
+        model, state = optimizer.update(
+            model, random.normal(0, 2, len(model)).astype(np.float32), state
         )
-    assert compute_noise_after(settings, 2.0, 12) == pytest.approx(
+    assert optimizer.noise is not None
+    assert optimizer.noise(2.0, 12) == pytest.approx(
         model.std(), rel=seeds.deviations() / np.sqrt(2 * len(model))
     )
     assert (state[server.FIRST] == 0).all()
 
 
 def test_weights_are_pulled_to_where_they_began_and_not_past_it():
-    settings = plan.Server(optimizer="sgd", soften=0.5)
     first, model = np.array([1, 1, 1, 1], np.float32), np.array([4, -2, 1.4, 1], np.float32)
-    np.testing.assert_allclose(server.soften_model(settings, model, first, 1.0, 4), [3, -1, 1, 1])
+    np.testing.assert_allclose(server.soften_model(model, first, 1.0), [3, -1, 1, 1])

@@ -219,6 +219,7 @@ def arm_of(train: Train, made: training.Learner, rounds: int = 2) -> Arm:
         first=lambda: first,
         evaluator=NoFigures(),
         draws=ROOT,
+        optimizer=train.agreement.optimizer,
     )
 
 

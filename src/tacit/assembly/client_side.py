@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import training
-from tacit.assembly.negotiated import read_negotiated
 from tacit.plan import Plan
 from tacit.protocol.agreement import Agreement
 from tacit.protocol.site import OwnRows, Site
@@ -87,7 +86,9 @@ def build_site(
         site.client_ledgers = ClientLedgers(
             plan.ledger, len(clients.sizes), plan.delta, clients.ledger_file
         )
-    negotiated = read_negotiated(plan)
-    if negotiated is not None:
+    if plan.negotiated_file is not None:
+        from tacit.assembly.negotiated import read_negotiated
+
+        negotiated = read_negotiated(plan)
         site.use_secret(negotiated.secret, negotiated.codec)
     return site

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tacit import data, features
-from tacit.assembly import negotiated
 from tacit.data.download.store import get_cache_folder
 from tacit.data.named.weights import get_weights_folder
 from tacit.plan import Columns, Features, Plan
@@ -54,8 +53,11 @@ def gather_feature_sources(
 
 def find_client_secret(plan: Plan, root: Draws) -> bytes:
     """The secret that all clients share: the negotiated one, else one derived from `root`."""
-    agreed = negotiated.read_negotiated(plan)
-    return agreed.secret if agreed else root.sealed("clients").key
+    if plan.negotiated_file is None:
+        return root.sealed("clients").key
+    from tacit.assembly.negotiated import read_negotiated
+
+    return read_negotiated(plan).secret
 
 
 def find_image_reader(

@@ -26,15 +26,15 @@ class NegotiatedCodec(NamedTuple):
         return codecs.build(self.settings)
 
 
-def read_negotiated(plan: Plan) -> NegotiatedCodec | None:
-    """Read the file that the plan's `codec.agreed` names; None if nothing was negotiated.
+def read_negotiated(plan: Plan) -> NegotiatedCodec:
+    """Read the file that the plan's `codec.agreed` names (`Plan.negotiated_file`).
 
     Raises RunError if the file is not private, is damaged or belongs to a run of another name, and
     PlanError if it was negotiated for other codec settings.
     """
     settings = plan.codec
-    if not isinstance(settings, HashComb) or settings.agreed is None:
-        return None
+    assert isinstance(settings, HashComb)
+    assert settings.agreed is not None
     from tacit import negotiation
 
     agreed = negotiation.load(Path(settings.agreed), run=plan.name)

@@ -58,11 +58,12 @@ def build_release(plan: Plan, agreement: Agreement, clients: int) -> Release:
     """Build the function that turns the trained model into the released one: unchanged, unless the
     plan softens it.
     """
-    if not plan.server.soften or agreement.codec.known_noise is None:
+    soften, accumulate = plan.server.soften, agreement.optimizer.noise
+    if not soften or agreement.codec.known_noise is None or accumulate is None:
         return keep_model
     noise = agreement.codec.known_noise(agreement.dim) / (plan.server.cohort_size or clients)
 
     def release(model: Vector, state: server.ServerState, rounds: int) -> Vector:
-        return server.soften_model(plan.server, model, state[server.FIRST], noise, rounds)
+        return server.soften_model(model, state[server.FIRST], soften * accumulate(noise, rounds))
 
     return release

@@ -4,8 +4,7 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import assert_never
 
 from tacit import plan
 from tacit.codecs import (
@@ -35,6 +34,7 @@ from tacit.codecs.contract import (
 from tacit.codecs.own import OwnMechanism, build_own, check_own
 from tacit.codecs.stages.chain import CodecStage, Stage, chain
 from tacit.errors import ChainError
+from tacit.plan.kinds import OWN, tables_in
 
 __all__ = [
     "Bound",
@@ -55,43 +55,55 @@ __all__ = [
     "wrap_payload",
 ]  # fmt: skip
 
-_MAKERS: dict[str, Callable[[Any], Codec]] = {
-    "plain": plain.make,
-    "rr": rr.make,
-    "rr_sampled": rr_sampled.make,
-    "rqm": rqm.make,
-    "projunit": projunit.make,
-    "qsgd": qsgd.make,
-}
-
-
-_MAKERS_FOR_A_RUN: dict[str, Callable[[Any, Extent], Codec]] = {
-    "gaussian": gaussian.make,
-    "dp_sum": dp_sum.make,
-    "onebit": onebit.make,
-    "skellam": skellam.make,
-}
-"""Codecs whose epsilon is per run: their noise depends on the number of rounds."""
-
 
 def build(settings: plan.Codec, extent: Extent | None = None) -> Codec:
     """Build the codec of a plan. A codec whose epsilon is per run, or with one range per layer,
     needs the extent of the run.
     """
-    if isinstance(settings, plan.HashComb):
-        return hashcomb.make(settings, extent.layers if extent else ())
-    if isinstance(settings, plan.OwnCodec) and extent is not None:
-        return build_own(settings, extent)
-    if settings.name in _MAKERS:
-        return _MAKERS[settings.name](settings)
+    match settings:
+        case plan.Plain():
+            return plain.make(settings)
+        case plan.RR():
+            return rr.make(settings)
+        case plan.RRSampled():
+            return rr_sampled.make(settings)
+        case plan.RQM():
+            return rqm.make(settings)
+        case plan.ProjUnit():
+            return projunit.make(settings)
+        case plan.QSGD():
+            return qsgd.make(settings)
+        case plan.HashComb():
+            return hashcomb.make(settings, extent.layers if extent else ())
+        case _:
+            return _build_for_run(settings, extent)
+
+
+def _build_for_run(
+    settings: plan.Gaussian | plan.DPSum | plan.OneBit | plan.Skellam | plan.OwnCodec,
+    extent: Extent | None,
+) -> Codec:
+    """Build a codec whose epsilon is per run: its noise depends on the number of rounds."""
     if extent is None:
         raise ChainError(
             f"codec {settings.name!r} depends on the length of the run; pass"
             " Extent(rounds=…, cohort=…) to build"
         )
-    return _MAKERS_FOR_A_RUN[settings.name](settings, extent)
+    match settings:
+        case plan.Gaussian():
+            return gaussian.make(settings, extent)
+        case plan.DPSum():
+            return dp_sum.make(settings, extent)
+        case plan.OneBit():
+            return onebit.make(settings, extent)
+        case plan.Skellam():
+            return skellam.make(settings, extent)
+        case plan.OwnCodec():
+            return build_own(settings, extent)
+        case _:
+            assert_never(settings)
 
 
 def list_codecs() -> tuple[str, ...]:
-    """Names of all codecs."""
-    return (*_MAKERS, "hashcomb", *_MAKERS_FOR_A_RUN)
+    """Names of all codecs that a plan can name, except those of a user's own."""
+    return tuple(name for name in tables_in(plan.Codec) if name != OWN)

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from tacit.errors import RunError, WireError
 from tacit.files import replace_file
-from tacit.plan import HashComb, Plan
+from tacit.plan import Plan
+from tacit.plan.codec import readable
 from tacit.protocol.messages.signed_message import MessageSubject
 
 MEASURE = "measure"
@@ -39,7 +40,7 @@ def is_measured(plan: Plan, round_no: int) -> bool:
     A model that only clients can decode is measured once, at the end. Otherwise a plan that holds
     out no rows measures nothing.
     """
-    if isinstance(plan.codec, HashComb):
+    if not readable(plan.codec):
         return round_no == plan.server.rounds
     return (
         _holds_out(plan)
@@ -50,7 +51,7 @@ def is_measured(plan: Plan, round_no: int) -> bool:
 
 def count_measured_rounds(plan: Plan) -> int:
     """Number of rounds of a plan that are measured, if none is left out."""
-    if isinstance(plan.codec, HashComb):
+    if not readable(plan.codec):
         return 1
     return -(-plan.server.rounds // plan.server.evaluate_every) if _holds_out(plan) else 0
 

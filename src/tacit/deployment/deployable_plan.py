@@ -9,6 +9,7 @@ from dataclasses import replace
 from tacit import data
 from tacit.errors import PlanError
 from tacit.plan import GIVEN, Audit, Engine, HashComb, Plan
+from tacit.plan.codec import readable
 
 
 def prepare_for_sites(plan: Plan, simulated_noise: bool = False) -> Plan:
@@ -27,9 +28,12 @@ def refuse_undeployable(plan: Plan, simulated_noise: bool) -> None:
     server, so they check too.
     """
     found = _problems(plan)
-    if isinstance(plan.codec, HashComb) and plan.codec.agreed is None and not simulated_noise:
+    if not (simulated_noise or readable(plan.codec) or plan.negotiated_file):
         found.append(
             "codec.agreed: needs a secret that sites negotiated (`tacit negotiate`); got nothing"
+            if isinstance(plan.codec, HashComb)
+            else f"codec.name = {plan.codec.name!r}: sites have no secret in common for tokens; use"
+            " 'hashcomb' with codec.agreed"
         )
     if plan.data.columns.label is None:
         found.append(

@@ -56,7 +56,8 @@ def encode_inputs(
     """
     check_roles(columns, settings)
     check_reader(columns, settings, reader)
-    check_secret(settings, secret, fitted.secret_check)
+    if settings.quantise or fitted.secret_check:
+        check_secret(settings, secret, fitted.secret_check)
     if columns.image:
         inputs: Inputs = _encode_images(frame, columns.image, settings, fitted, reader)
     else:
@@ -85,10 +86,11 @@ def count_inputs(columns: Columns, settings: Features, fitted: Fitted) -> int:
         return (fitted.image_width or 0) + more
     if columns.text and settings.text == "sequence":
         return settings.buckets + 1
-    text_width = len(fitted.words) if settings.text == "listed" else settings.buckets
-    return (
-        (text_width if columns.text else 0) + tabular.count_slots(columns, settings, fitted) + more
-    )
+    if columns.text:
+        more += len(fitted.words) if settings.text == "listed" else settings.buckets
+    if columns.numeric or columns.categorical:
+        more += tabular.count_slots(columns, settings, fitted)
+    return more
 
 
 def _encode_images(

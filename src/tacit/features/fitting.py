@@ -163,7 +163,7 @@ def fit_statistics(
         categories=statistics.categories,
         pixels=statistics.pixels,
         released=(*released, *(f"categories of {name}" for name in statistics.categories)),
-        secret_check=fingerprint_secret(settings, secret),
+        secret_check=fingerprint_secret(settings, secret) if settings.quantise else "",
         image_width=projection.width
         if projection
         else reader.width

@@ -98,8 +98,9 @@ def check_roles(columns: Columns, settings: Features) -> None:
     wanted = {
         "ranges": tuple(settings.ranges),
         "missing": settings.missing or (),
-        "quantise.columns": list_quantised_columns(columns, settings),
     }
+    if settings.quantise is not None:
+        wanted["quantise.columns"] = list_quantised_columns(columns, settings)
     for key, asked in wanted.items():
         others = tuple(name for name in asked if name not in columns.numeric)
         if others:

@@ -64,7 +64,7 @@ def drop_foreign(tree: dict[str, Any], setting: str, overrides: list[str]) -> No
 
 def parse(tree: dict[str, Any], where: str = "plan") -> Plan:
     """Turn nested tables into a checked Plan, with the settings that its preset computes."""
-    tree = privacy.expanded(tree, where)
+    tree = privacy.expanded(tree, where) if "privacy" in tree else tree
     try:
         plan = TypeAdapter(Plan).validate_json(json.dumps(tree, default=str))
     except ValidationError as error:

@@ -161,6 +161,11 @@ class Plan:
         return self.secure_aggregation.helpers if self.secure_aggregation else 0
 
     @property
+    def negotiated_file(self) -> str | None:
+        """The file with what clients negotiated before round one, if the codec names one."""
+        return getattr(self.codec, "agreed", None)
+
+    @property
     def delta(self) -> float:
         """Delta of totals per run: the codec's, if its epsilon is per run, else the ledger's."""
         return float(getattr(self.codec, "delta", self.ledger.delta))
@@ -192,25 +197,30 @@ def _baseline_problems(plan: Plan) -> list[str]:
 
 def problems(plan: Plan) -> list[str]:
     """List contradictory settings, one sentence each."""
-    tables = (
-        privacy,
-        columns,
-        data,
-        share,
-        features,
-        model,
-        local,
-        private,
-        codec,
-        secure_aggregation,
-        public,
-        filtering,
-        corrupt,
-        server,
-        ledger,
-        audit,
-    )
+    present = {
+        privacy: plan.privacy is not None,
+        columns: True,
+        data: True,
+        share: plan.data.share is not None,
+        features: True,
+        model: True,
+        local: True,
+        private: True,
+        codec: True,
+        secure_aggregation: plan.secure_aggregation is not None,
+        public: plan.public is not None,
+        filtering: plan.filter is not None,
+        corrupt: plan.corrupt is not None,
+        server: True,
+        ledger: True,
+        audit: plan.audit.canaries is not None,
+    }
     return [
-        *(problem for table in tables for problem in table.problems(plan)),
+        *(
+            problem
+            for table, is_present in present.items()
+            if is_present
+            for problem in table.problems(plan)
+        ),
         *_baseline_problems(plan),
     ]

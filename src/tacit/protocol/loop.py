@@ -115,6 +115,7 @@ class Arm:
     first: Callable[[], Vector | None]
     evaluator: Evaluator
     draws: Draws
+    optimizer: server.ServerOptimizer
     crosses: bool = True
     in_rounds: bool = True
     release: Release = keep_model
@@ -151,7 +152,7 @@ class Spending:
 def start_arm(arm: Arm, desk: Desk, clients: int) -> Checkpoint:
     """Checkpoint an arm before its first round."""
     model, nothing = arm.first(), np.zeros(clients, np.int64)
-    state = server.initial_state(arm.plan.server, model) if model is not None else {}
+    state = arm.optimizer.init(model) if model is not None else {}
     progress = Progress(arm=arm.name, round_no=0)
     return desk.save(
         Checkpoint(progress=progress, model=model, state=state, updates=nothing, last_round=nothing)

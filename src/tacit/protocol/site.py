@@ -16,7 +16,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 
-from tacit import server, training
+from tacit import training
 from tacit.client import ClientRandomness, ClientSlot
 from tacit.codecs import Codec, Memory
 from tacit.privacy.claim import Claim
@@ -260,7 +260,7 @@ class Site:
         if round_no == 1:
             assert self.learner is not None
             model = self.learner.initial(self._beginning)
-            return self._keep(round_no, model, server.initial_state(terms.server, model), b"")
+            return self._keep(round_no, model, terms.optimizer.init(model), b"")
         assert self._kept is not None, "a site that decodes keeps the model between rounds"
         digest = hashlib.sha256(f"{round_no} ".encode() + message.payload.tobytes()).digest()
         done = self._kept.read(_SITE, round_no) or {}
@@ -282,7 +282,7 @@ class Site:
             mean = self.codec(round_no - 1).decode(total, public=public, own=own)
             self.at_ends = terms.codec.at_ends(total) if terms.codec.at_ends else None
             update = terms.codec.compute_update(model, mean)
-            model, state = server.step(terms.server, model, update, state)
+            model, state = terms.optimizer.update(model, update, state)
         return self._keep(round_no, model, state, digest)
 
     def _keep(

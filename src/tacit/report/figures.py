@@ -179,6 +179,7 @@ def summarise(
         select_entries(known, Prepared),
         next(iter(select_entries(known, Corrupted)), None),
     )
+    votes = select_entries(known, Voted, RUN)
     return Summary(
         name=name or str(plan.get("name", "run")),
         arms=[_arm(known, arm, plan) for arm in _arm_names(known, plan)],
@@ -188,7 +189,7 @@ def summarise(
         versions=started[0].versions if started else {},
         shared=next(iter(select_entries(known, DisclosedRows)), None),
         corrupted=corrupted,
-        votes=summarise_votes(select_entries(known, Voted, RUN), corrupted),
+        votes=summarise_votes(votes, corrupted) if votes else None,
         warm=next(iter(select_entries(known, WarmStarted)), None),
         refused=len(select_entries(known, Refused)),
         audits=tuple(select_entries(known, Audited)),

@@ -1,14 +1,14 @@
-"""From updates to the next model: cohort selection, robust aggregation rules, server step,
-stopping, evaluation.
+"""From updates to the next model: cohort selection, robust aggregation rules, server
+optimiser, stopping, evaluation.
 """
 
 from tacit.server.cohort import choose_cohort
 from tacit.server.measure import compute_loss, count_by_class, measure, predict_classes
+from tacit.server.optimizers import FIRST, ServerOptimizer, ServerState, build_optimizer
 from tacit.server.rules import MEMORY, TrustedReference, Updates, combine, get_rule
 from tacit.server.rules.matrix import Floats, Matrix
 from tacit.server.shared import ServerUpdate, add_server_update
 from tacit.server.soften import soften_model
-from tacit.server.step import FIRST, ServerState, initial_state, step
 from tacit.server.stopping import should_stop
 from tacit.server.votes import Ballots, Decision, assign_testers, decide
 
@@ -19,22 +19,22 @@ __all__ = [
      "Decision",
      "Floats",
      "Matrix",
+     "ServerOptimizer",
      "ServerState",
      "ServerUpdate",
      "TrustedReference",
      "Updates",
      "add_server_update",
      "assign_testers",
+     "build_optimizer",
      "choose_cohort",
      "combine",
      "compute_loss",
      "count_by_class",
      "decide",
      "get_rule",
-     "initial_state",
      "measure",
      "predict_classes",
      "should_stop",
      "soften_model",
-     "step",
 ]  # fmt: skip

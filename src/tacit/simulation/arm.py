@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 
-from tacit import server, training
+from tacit import training
 from tacit.assembly.agreement import RunFacts, build_agreement
 from tacit.assembly.client_side import PrivateParts, SiteClients, build_learner, build_site
 from tacit.assembly.exchanges import ServerParts, build_exchanges, build_train
@@ -89,6 +89,7 @@ class SimulatedArm:
             first=self._first_model,
             evaluator=self._evaluator(),
             draws=draws,
+            optimizer=self.agreement.optimizer,
             crosses=self.regime != "central",
             in_rounds=self.regime != "local_only",
             release=build_release(plan, self.agreement, len(clients)),
@@ -133,9 +134,7 @@ class SimulatedArm:
         """
         readable = self.site.agreement.codec.decoded_by == "server"
         size = self.learner.size if readable else 0
-        state = (
-            server.initial_state(self.plan.server, np.zeros(size, np.float32)) if readable else {}
-        )
+        state = self.agreement.optimizer.init(np.zeros(size, np.float32)) if readable else {}
         begun.check_sizes(self.setting.desk.folder, size, state, len(self.site.names))
         self.learner.check_kept(begun.last_round, begun.progress.round_no + 1)
         return begun

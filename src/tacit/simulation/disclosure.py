@@ -65,11 +65,10 @@ def disclose_rows(
     clients: Clients,
     encode: Callable[[pl.DataFrame], Rows],
     draws: Draws,
-) -> Disclosure | None:
-    """Disclose the rows that the plan allows each client to send; None if it discloses none."""
-    if plan.data.share is None:
-        return None
-    ahead = build_preview(plan, table, clients, draws)
+) -> Disclosure:
+    """Disclose the rows that [data.share] allows each client to send."""
+    share, ahead = plan.data.share, build_preview(plan, table, clients, draws)
+    assert share is not None
     offer = ahead.offer
     exchange, sizes = DiscloseRows(plan.name, offer.rows.schema), offer.kept().sizes()
     intake = Intake(range(len(clients)), 0, max(1, int(sizes.max(initial=1))), least_weight=0)
@@ -91,7 +90,7 @@ def disclose_rows(
         clients=Clients(order=np.arange(len(kept.order)), starts=kept.starts),
         holders=Clients(order=np.arange(frame.height), starts=np.append(kept.starts, frame.height)),
         rows=rows,
-        clients_weight=gathered.total.weight * (plan.data.share.rows_per_client or 1),
+        clients_weight=gathered.total.weight * (share.rows_per_client or 1),
         facts=ahead.facts,
     )
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from tacit import plan as plans
-from tacit.assembly import negotiated
 from tacit.assembly.own_parts import check_own_parts
 from tacit.assembly.run_files import StoredFeatures, open_desk, store_model, write_beginning
 from tacit.errors import RunError, TacitError
@@ -42,7 +41,10 @@ def start(
 ) -> Path:
     """Run a plan to its end in a new folder and return the folder."""
     plans.check(plan)
-    negotiated.read_negotiated(plan)  # refuse before any file is written
+    if plan.negotiated_file is not None:
+        from tacit.assembly.negotiated import read_negotiated
+
+        read_negotiated(plan)  # refuse before any file is written
     plan = plans.pin_own_parts(plan)  # a resumed run needs the same code
     check_own_parts(plan, module)
     place = run_folder.create(plan, root)

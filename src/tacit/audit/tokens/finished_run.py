@@ -63,8 +63,8 @@ class FinishedRun:
     def next_model(self, model: Vector, mean: Vector) -> Vector:
         """Model after the server's step with the decoded mean."""
         update = mean if self.settings.of == "updates" else mean - model
-        state = server.initial_state(self.job.server, model)
-        return server.step(self.job.server, model, update, state)[0]
+        optimizer = server.build_optimizer(self.job.server)
+        return optimizer.update(model, update, optimizer.init(model))[0]
 
     def figures(self, model: Vector) -> dict[str, float]:
         """Evaluate a model on the run's test rows."""
@@ -129,9 +129,9 @@ def load_finished_run(folder: Path, *, allow_code: bool = False) -> FinishedRun:
     data = prepare(job, draws)
     learner = training.build(job.model, job.local, data.train, data.clients)
     model = _last_model(folder, learner)
-    negotiated = read_negotiated(job)
     # One token of 28 bits is attacked: longer ones and paths of several show at least as much.
-    settings = replace(negotiated.settings if negotiated else job.codec, path=False, token_bits=28)
+    codec = read_negotiated(job).settings if job.negotiated_file else job.codec
+    settings = replace(codec, path=False, token_bits=28)
     return FinishedRun(
         job=job,
         settings=settings,

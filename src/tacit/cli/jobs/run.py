@@ -55,7 +55,8 @@ def run(
     from tacit.plan import load
 
     loaded = load(plan, overrides)
-    check_policy(loaded, policy)
+    if policy:
+        check_policy(loaded, policy)
     carry_out(
         lambda observer: simulation.start(loaded, root=runs, observer=observer),
         as_json=as_json,

@@ -25,7 +25,8 @@ from tacit.deployment.bodies import (
 from tacit.deployment.server.compare_sites import check_sites_agree
 from tacit.deployment.server.messenger import Messenger, Replies
 from tacit.errors import RunError, WireError
-from tacit.plan import HashComb, Plan
+from tacit.plan import Plan
+from tacit.plan.codec import readable
 from tacit.protocol.round import Names
 from tacit.randomness import Draws
 
@@ -47,7 +48,7 @@ class Deployment:
         """Whether sites are asked to measure: if the server has no test rows, or cannot decode the
         model.
         """
-        return self.test is None or plan.personal or isinstance(plan.codec, HashComb)
+        return self.test is None or plan.personal or not readable(plan.codec)
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,7 @@ class ServerSide:
             first=self._first_model,
             evaluator=self.evaluator,
             draws=given.draws,
+            optimizer=self.agreement.optimizer,
             release=build_release(plan, self.agreement, terms.clients),
         )
 

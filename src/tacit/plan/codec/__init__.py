@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from tacit.plan.codec import bits, hashcomb, levels, noise, rotated
 from tacit.plan.codec.bits import RR, RRSampled
@@ -45,12 +45,26 @@ def epsilon_unit(name: str) -> str:
 
 def problems(plan: Plan) -> list[str]:
     """List settings of the codec that cannot work, one sentence each."""
-    own = [
-        sentence
-        for family in (bits, levels, hashcomb, noise, rotated)
-        for sentence in family.problems(plan.codec, plan)
-    ]
-    return [*_unsent(plan), *_unread(plan), *own]
+    return [*_unsent(plan), *_unread(plan), *_own_problems(plan)]
+
+
+def _own_problems(plan: Plan) -> list[str]:
+    """List problems that only this codec has; the files of other codecs are not visited."""
+    match plan.codec:
+        case RR():
+            return bits.problems(plan.codec, plan)
+        case RQM():
+            return levels.problems(plan.codec)
+        case HashComb():
+            return hashcomb.problems(plan.codec)
+        case DPSum():
+            return noise.problems(plan.codec, plan)
+        case OneBit() | Skellam():
+            return rotated.problems(plan.codec, plan)
+        case Plain() | RRSampled() | ProjUnit() | Gaussian() | QSGD() | OwnCodec():
+            return []
+        case _:
+            assert_never(plan.codec)
 
 
 def readable(codec: Codec) -> bool:

@@ -51,9 +51,9 @@ class RRSampled:
     """Largest change of one parameter in one round; public, never computed from data."""
 
 
-def problems(codec: object, plan: Plan) -> list[str]:
-    """List settings of a codec with bits that cannot work, one sentence each."""
-    if isinstance(codec, RR) and codec.of == "weights" and plan.server.one_by_one:
+def problems(codec: RR, plan: Plan) -> list[str]:
+    """List settings of rr that cannot work, one sentence each."""
+    if codec.of == "weights" and plan.server.one_by_one:
         return [
             f"codec.of must be 'updates' with server.rule = {plan.server.rule!r}, which compares"
             " updates; got 'weights'"

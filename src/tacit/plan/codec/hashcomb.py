@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from tacit.plan.kinds import STRICT, Many, Positive
 
 if TYPE_CHECKING:
-    from tacit.plan.plan import Plan
+    pass
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -54,12 +54,9 @@ class HashComb:
     """The hash of round keys and `paper` tokens: HMAC-SHA-256 or HMAC-SHA3-256."""
 
 
-def problems(codec: object, plan: Plan) -> list[str]:
+def problems(codec: HashComb) -> list[str]:
     """List settings of hashcomb that cannot work, one sentence each."""
-    found = list[str]()
-    if not isinstance(codec, HashComb):
-        return found
-    found += _range(codec)
+    found = _range(codec)
     if (codec.selection == "finest") != (codec.mean_level is None):
         found.append(
             "codec.mean_level is required if codec.selection is 'last_head' or 'subset', and only"

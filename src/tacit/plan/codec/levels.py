@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from tacit.plan.kinds import STRICT, Clip, Count, Needs, Positive
 
 if TYPE_CHECKING:
-    from tacit.plan.plan import Plan
+    pass
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -55,11 +55,9 @@ class QSGD:
     """
 
 
-def problems(codec: object, plan: Plan) -> list[str]:
-    """List settings of a codec with levels that cannot work, one sentence each."""
+def problems(codec: RQM) -> list[str]:
+    """List settings of rqm that cannot work, one sentence each."""
     found = list[str]()
-    if not isinstance(codec, RQM):
-        return found
     if not 1e-3 <= codec.margin / codec.clip <= 1e3:
         found.append(
             "codec.margin must be between codec.clip / 1000 and 1000 codec.clip, got"

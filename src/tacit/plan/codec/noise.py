@@ -58,14 +58,14 @@ class DPSum:
     """
 
 
-def problems(codec: object, plan: Plan) -> list[str]:
+def problems(codec: DPSum, plan: Plan) -> list[str]:
     """List settings of a codec with noise that cannot work, one sentence each."""
-    if isinstance(codec, DPSum) and plan.server.cohort == "poisson" and plan.filter is not None:
+    if plan.server.cohort == "poisson" and plan.filter is not None:
         return [
             "server.cohort must be 'all' or 'count' with codec.name = 'dp_sum' and [filter], since"
             " votes reveal who was sampled; got 'poisson'"
         ]
-    if isinstance(codec, DPSum) and plan.server.weights != "equal":
+    if plan.server.weights != "equal":
         return [
             "server.weights must be 'equal' with codec.name = 'dp_sum', since its noise covers one"
             f" client of weight 1; got {plan.server.weights!r}"

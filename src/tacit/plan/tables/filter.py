@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.dataclasses import dataclass
 
+from tacit.plan.codec import readable
 from tacit.plan.kinds import STRICT, Count, Many, Positive
 
 if TYPE_CHECKING:
@@ -92,10 +93,10 @@ def problems(plan: Plan) -> list[str]:
             "data.local_test is required with [filter]: the share of each client's rows on which it"
             " tests others; try 0.33"
         )
-    if plan.codec.name == "hashcomb":
+    if not readable(plan.codec):
         found.append(
             "codec.name must be a codec that the server can decode with [filter], since testers"
-            " receive the model from the server; got 'hashcomb'"
+            f" receive the model from the server; got {plan.codec.name!r}"
         )
     if plan.server.sum_at == "site":
         found.append(

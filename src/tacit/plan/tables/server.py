@@ -9,7 +9,7 @@ from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from tacit.extensions import Reference
-from tacit.plan.codec import DPSum, HashComb, OneBit, Skellam
+from tacit.plan.codec import DPSum, OneBit, Skellam, readable
 from tacit.plan.kinds import STRICT, Count, Name, OrOwn, Positive, Setting, Share
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def _rule_problems(plan: Plan) -> list[str]:
             f"server.sum_at must be 'server' with {rule}, which decodes each update separately; got"
             " 'site'"
         )
-    if isinstance(plan.codec, HashComb):
+    if not readable(plan.codec):
         found.append(
             f"codec.name must be a codec that the server can decode with {rule}; got"
             f" {plan.codec.name!r}, which only clients can decode"

@@ -22,7 +22,7 @@ def train_together(train: UpdateExchange, site: Site, worker: Worker, request: R
     in one call.
     """
     codec, model, round_no = train.agreement.codec, site.model(request), request.round_no
-    if codec.takes_updates and not train.agreement.server.one_by_one:
+    if codec.takes_updates and not train.one_by_one:
         return sum_updates(train, site, worker, request)
     slots = [site.slot(name) for name in request.to.tolist()]
     updates = train_each(site, worker, model, slots, round_no)

@@ -90,9 +90,9 @@ class UpdateExchange(Exchange):
         """
         self.agreement, self.draws, self.member = agreement, draws.for_server(), member
         self.judge, self.canaries = judge, canaries
-        server.get_rule(
-            agreement.server
-        )  # a rule without an implementation stops the run here, before anybody is asked
+        self.one_by_one = agreement.server.one_by_one
+        if self.one_by_one:  # a rule without an implementation stops the run here
+            server.get_rule(agreement.server)
 
     @property
     def kind(self) -> str:
@@ -283,7 +283,7 @@ class UpdateExchange(Exchange):
                 arrays = self.canaries.seen(arrays, mean)
         if own is not None:
             mean = server.add_server_update(mean, own)
-        model, optimizer = server.step(terms.server, state.model, mean, state.optimizer)
+        model, optimizer = terms.optimizer.update(state.model, mean, state.optimizer)
         return replace(state, model=model, optimizer=optimizer, pending=None, arrays=arrays)
 
     def decode_mean(self, state: State, total: Sum) -> Vector:
@@ -322,7 +322,7 @@ class Train(UpdateExchange):
 
     def empty(self) -> Sum | CollectedUpdates:
         """The empty sum; where the server's rule needs single updates, an empty collection."""
-        if self.agreement.server.one_by_one:
+        if self.one_by_one:
             return CollectedUpdates()
         return self.agreement.codec.empty(self.agreement.dim)
 

@@ -206,7 +206,8 @@ class VoteExchange(Exchange):
             .reshape(place.inputs + 1, place.outputs)
         )
         update = place.update(mean, self.agreement.dim)
-        model, optimizer = server.step(self.agreement.server, state.model, update, state.optimizer)
+        step = self.agreement.optimizer.update
+        model, optimizer = step(state.model, update, state.optimizer)
         return replace(state, model=model, optimizer=optimizer)
 
 

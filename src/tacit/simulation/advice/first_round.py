@@ -66,7 +66,7 @@ def first_round(plan: Plan) -> Iterator[FirstRound]:
         try:
             arm = SimulatedArm(Setting(desk=desk, draws=draws, data=data), RUN, plan)
             model = arm.arm.first()
-            optimizer = server.initial_state(plan.server, model) if model is not None else {}
+            optimizer = arm.agreement.optimizer.init(model) if model is not None else {}
             state = State(
                 round_no=1, cohort=np.arange(len(arm.site.names)), model=model, optimizer=optimizer
             )

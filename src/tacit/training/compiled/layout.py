@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,17 +32,17 @@ class Layout:
     pooled: bool = False
     gated: bool = False
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of parameters."""
         return sum(self.layers)
 
-    @property
+    @cached_property
     def layers(self) -> tuple[int, ...]:
         """The number of parameters of each layer."""
         return tuple(fan_in * fan_out + biases for fan_in, fan_out, biases in self._layers())
 
-    @property
+    @cached_property
     def first(self) -> int:
         """The number of first-layer weights."""
         return self.widths[0] * self.widths[1]
