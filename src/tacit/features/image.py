@@ -81,6 +81,6 @@ def _build_error(
     name: str, got: str, needs: str = "lists or arrays of integers 0..255, all of one size"
 ) -> DataError:
     return DataError(
-        f"features(image={name!r}) needs {needs}, got {got}; convert the column to uint8 arrays of"
-        " one size"
+        f"features(image={name!r}): the column must hold {needs}, but it has {got}; convert the "
+        "column to uint8 arrays of one size"
     )

@@ -169,7 +169,7 @@ def to_matrix(inputs: Inputs) -> NDArray[np.float32]:
     row.
     """
     if isinstance(inputs, Mixed):
-        return np.hstack([to_matrix(inputs.tokens), to_matrix(inputs.beside)])
+        return np.hstack([to_matrix(inputs.tokens), to_matrix(inputs.dense)])
     if isinstance(inputs, Sparse):
         full = np.zeros((len(inputs), inputs.width), np.float32)
         where = np.repeat(np.arange(len(inputs)), np.diff(inputs.starts))

@@ -74,7 +74,7 @@ def _table(name: str, rows: pl.DataFrame) -> Iterator[tuple[str, NDArray[Any]]]:
 def _inputs(name: str, inputs: Inputs) -> Iterator[tuple[str, NDArray[Any]]]:
     if isinstance(inputs, Mixed):
         yield from _inputs(f"{name} tokens", inputs.tokens)
-        yield from _inputs(f"{name} beside", inputs.beside)
+        yield from _inputs(f"{name} beside", inputs.dense)
     elif isinstance(inputs, Dense):
         yield f"{name} matrix {inputs.width}", inputs.matrix
     else:

@@ -32,8 +32,8 @@ def _grid(audit: MessageAudit, what: str) -> Grid:
         )
     size, held = audit.sizes[what]
     title = (
-        f"{what.capitalize()}: which of {size:,} inputs a client fills; it fills {held:,.0f} on"
-        " average"
+        f"{what.capitalize()}: which of {size:,} inputs are present at a client; {held:,.0f} are "
+        "on average"
     )
     headings = (
         "seen by",

@@ -1,4 +1,4 @@
-"""All attacks on one run's tokens, one after the other, and in words what they found."""
+"""All attacks on one run's tokens, and sentences that describe their results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SHOWN = 240
 
 @dataclass(frozen=True, kw_only=True)
 class TokenAudit:
-    """What the attacks found; `points` are true and rebuilt values of some parameters of the
+    """Results of the attacks; `points` are true and reconstructed values of some parameters of the
     victim, after one transition.
     """
 
@@ -59,8 +59,8 @@ class TokenAudit:
 
 @dataclass(frozen=True, kw_only=True)
 class Following:
-    """The rounds after a run's last: the model each began with, and what some clients sent, the
-    victim first.
+    """Rounds after the last one of a run: the initial model of each, and the messages of some
+    clients, the victim's first.
     """
 
     models: tuple[Vector, ...]
@@ -194,8 +194,8 @@ def _on_order(found: TokenAudit) -> str:
         [one for one in found.seriation if one.tokens == name] for name in KINDS.values()
     )
     return (
-        "From one client's static tokens in two rounds a server without the secret rebuilds its"
-        f" {found.sends} up to scale with a correlation of {static[0].correlation:.4f}"
+        "From one client's static tokens in two rounds a server without the secret reconstructs "
+        "its {found.sends} up to scale with a correlation of {static[0].correlation:.4f}"
         f" ({static[-1].correlation:.4f} from {static[-1].transitions + 1} rounds); from keyed"
         f" tokens {keyed[0].correlation:.4f} ({keyed[-1].correlation:.4f})."
     )
@@ -212,13 +212,13 @@ def _on_ranges(found: TokenAudit) -> list[str]:
     return [
         (
             f"Static tokens without a secret: after {bare.tried:,} ranges at"
-            f" {1e6 * bare.seconds_per_range:.0f} µs {read}. Of {secret.tried:,} ranges {none} fits"
-            " if there is a secret."
+            f" {1e6 * bare.seconds_per_range:.0f} µs {read}. With a secret, {none} of "
+            f"{secret.tried:,} ranges fits."
         ),
         (
-            "The paper's 2^104 to 2^106 ranges are all pairs of doubles; of ranges people write"
-            f" down there are 2^{found.spaces[0].log2:.0f}. What protects is the random secret, and"
-            " the order of static tokens shows in spite of it."
+            "The paper's 2^104 to 2^106 ranges are all pairs of doubles; people write down only "
+            "about 2^{found.spaces[0].log2:.0f} different ranges. The random secret is what "
+            "protects them; it does not hide the order of static tokens."
         ),
     ]
 
@@ -231,8 +231,8 @@ def _on_insiders(found: TokenAudit) -> list[str]:
     )
     return (
         [
-            "An insider with the secret knows another client's channel at a share of the"
-            f" parameters: {said}."
+            "An insider with the secret learns another client's channel at this share of the "
+            "parameters: {said}."
         ]
         if said
         else []

@@ -1,9 +1,9 @@
-"""What a lying server can do with the histogram: which falsifications clients refuse, and what the
-others do to the model.
+"""Attacks by a server that falsifies the histogram: which falsifications clients refuse, and how
+the others change the model.
 
-Clients check what they can: that a histogram has all parameters, that counts add up to its weight,
-and that tokens are such as clients of the round make. They do not check that it holds what they
-sent; what that check would show is measured beside it.
+Clients check that a histogram has all parameters, that counts add up to its weight, and that the
+tokens are possible in this round. They do not check that it contains their own messages; the effect
+of such a check is also measured.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from tacit.randomness import Draws, PublicDraws, ServerDraws
 from tacit.rows import Vector
 
 Kind = Literal["paper", "keyed"]
-"""Of tokens, as plans name them."""
+"""Kinds of tokens, as plans name them."""
 Messages = NDArray[np.uint32]
 """Tokens, one row per client."""
 Histogram = tuple[NDArray[np.uint8], int]
-"""As it comes back: bytes, and the weight they are said to have."""
+"""A histogram as clients receive it: bytes, and its stated weight."""
 HONEST = "none: the honest histogram"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Falsified:
-    """One falsification under one kind of tokens: do clients refuse it, and if not, what becomes of
-    the model?
+    """One falsification under one kind of tokens: whether clients refuse it, and its effect on the
+    model if they do not.
 
-    `off` is the root mean square error of the next model over the root mean square change the
-    honest round makes; `accuracy` is that of the next model on the test rows. `owner_notices` says
+    `off` is the root mean square error of the next model, relative to the root mean square change
+    of the honest round; `accuracy` is that of the next model on the test rows. `owner_notices` says
     whether some client would miss a token it sent.
     """
 
@@ -97,7 +97,7 @@ def _moved(scene: Scene) -> Messages:
 
 
 Lie = Callable[[Scene], tuple[Histogram, Messages]]
-"""Makes a histogram, and the messages it stands for."""
+"""Builds a histogram, and the messages it represents."""
 
 
 def _of(messages: Callable[[Scene], Messages]) -> Lie:
@@ -106,13 +106,13 @@ def _of(messages: Callable[[Scene], Messages]) -> Lie:
 
 LIES: dict[str, Lie] = {
     HONEST: _of(lambda scene: scene.now),
-    "a parameter less than there are": lambda scene: (
+    "one parameter too few": lambda scene: (
         scene.histogram(scene.now[:, :-1]),
         scene.now,
     ),
     "counts that do not add up": lambda scene: (scene.histogram(scene.now, more=1), scene.now),
-    "tokens made up, at a tenth of the parameters": _of(_foreign),
-    "the histogram of the round before": _of(lambda scene: scene.before),
+    "random tokens at a tenth of the parameters": _of(_foreign),
+    "the histogram of the previous round": _of(lambda scene: scene.before),
     "tokens moved to the next parameter": _of(_moved),
     "one client left out, another counted twice": _of(_twice),
 }

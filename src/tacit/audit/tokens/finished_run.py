@@ -1,5 +1,5 @@
-"""A finished run of the hashcomb codec, taken up from its last model: what its clients send in the
-rounds that follow.
+"""A finished run of the hashcomb codec, continued from its last model: what its clients send in
+further rounds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ sends them.
 
 @dataclass(frozen=True, kw_only=True)
 class FinishedRun:
-    """A run that has ended: its plan and codec settings, its rows, and its last model."""
+    """A finished run: its plan and codec settings, its rows, and its last model."""
 
     job: plan.Plan
     settings: HashComb
@@ -41,7 +41,7 @@ class FinishedRun:
 
     @property
     def secret(self) -> bytes:
-        """The clients' secret in this audit; that of the run stays where it is."""
+        """The clients' secret in this audit; the secret of the run is not used."""
         return self.draws.sealed("secret").key
 
     def clients(self) -> int:
@@ -106,23 +106,22 @@ def load_finished_run(folder: Path, *, allow_code: bool = False) -> FinishedRun:
     job = run_folder.read_plan(folder)
     if not isinstance(job.codec, HashComb):
         raise RunError(
-            f"audit tokens {folder.name}: needs codec.name = 'hashcomb', got {job.codec.name!r};"
-            " name such a run"
+            f"audit tokens {folder.name}: the run has codec.name = {job.codec.name!r}; name a run "
+            "of the codec 'hashcomb'"
         )
     if job.personal or job.data.source == GIVEN:
         got = (
             "parts of the model that stay with clients"
             if job.personal
-            else "rows handed over in Python"
+            else "rows that were passed in Python"
         )
         raise RunError(
-            f"audit tokens {folder.name}: needs rows and a model it can read, got {got}; audit"
-            " another run"
+            f"audit tokens {folder.name}: the audit cannot read {got}; audit another run"
         )
     if isinstance(job.codec.x_min, tuple):
         raise RunError(
-            f"audit tokens {folder.name}: needs one range for all layers, as published, got one"
-            " each; audit another run"
+            f"audit tokens {folder.name}: each layer has its own range, and the attacks require "
+            "one range for all layers; audit another run"
         )
     require_permission(folder / run_folder.PLAN, job, allow_code=allow_code)
     draws = Draws.seeded(job.seed)

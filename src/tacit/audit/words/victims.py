@@ -148,7 +148,7 @@ def train_victim(
         learner = local.build(job.model, job.local, data.train, data.clients, None, home)
         if not isinstance(learner, PartialLearner) or learner.wordings is None:
             raise PlanError(
-                "audit reconstruct needs model.name = 'bilstm' or 'encoder', got"
+                "audit reconstruct attacks model.name = 'bilstm' or 'encoder', but the plan has"
                 f" {job.model.name!r}; use such a plan"
             )
         worker = learner.worker()

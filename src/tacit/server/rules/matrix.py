@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Order = NDArray[np.int64]
 
 _BLOCK = 1 << 20
-"""How many values a block has at most, unless a single column has more."""
+"""Maximum number of values of a block, unless a single column has more."""
 
 
 def iterate_blocks(rows: Matrix) -> Iterator[tuple[slice, Floats]]:

@@ -31,7 +31,7 @@ def check_own_rule(settings: plan.Server) -> None:
 def combine_by_own_rule(
     settings: plan.Server, seen: RuleInput, memory: Memory
 ) -> tuple[Vector, Memory]:
-    """Aggregate updates by the rule of the user's own; its memory has names of its own.
+    """Aggregate updates by the rule of the user's own; the names of its memory carry a prefix.
 
     Raises PlanError if the rule returns anything but one finite number per parameter and arrays by
     name.
@@ -43,7 +43,7 @@ def combine_by_own_rule(
     where = f"server.rule = {settings.own_rule.path!r}"
     if not isinstance(returned, tuple) or len(returned) != 2 or not isinstance(returned[1], dict):
         raise PlanError(
-            f"{where} must return the mean update and a dict of what it remembers, got"
+            f"{where} must return the mean update and a dict of its memory, got"
             f" {type(returned).__name__}"
         )
     mean, kept = np.asarray(returned[0], np.float32), returned[1]

@@ -73,10 +73,10 @@ class PartialLearner:
         self._make: Callable[[], nn.Module]
         if self.wordings is not None and isinstance(model, plan.Worded):
             shared_rows, width = self.wordings.shared_rows, self.wordings.width
-            beside = rows.inputs.beside.width if isinstance(rows.inputs, Mixed) else 0
+            dense = rows.inputs.dense.width if isinstance(rows.inputs, Mixed) else 0
             self._make = lambda: word_networks.build(
                 model,
-                word_networks.WordTableShape(shared_rows, width, beside, self.outputs),
+                word_networks.WordTableShape(shared_rows, width, dense, self.outputs),
                 home.checkpoint,
             )
         else:

@@ -104,7 +104,7 @@ class Vocabularies:
         return Vocabulary(rows=rows, units=tuple(units))
 
     def _rare(self, tokens: NDArray[np.int32]) -> frozenset[int]:
-        """Return words too rare in a client's own texts; words of a shared table are counted over
+        """Words that are too rare in a client's own texts; words of a shared table are counted over
         all texts beforehand.
         """
         found, counts = np.unique(tokens, return_counts=True)
