@@ -11,9 +11,9 @@ from tacit.plan.plan import Plan
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of a plan, with every key's meaning as its description.
+    """The JSON Schema of a plan, with a description of every key.
 
-    Guarantees: a table of a valid plan fits exactly one of the choices its name makes.
+    Guarantees: a table of a valid plan matches exactly one of the schemas that its name selects.
     """
     made: dict[str, Any] = TypeAdapter(Plan).json_schema()
     for field in fields_of(Plan).values():

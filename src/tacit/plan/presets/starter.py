@@ -149,8 +149,8 @@ def starter_text(
     `rows` and `owners` are those that remain for training, after all steps that remove rows.
     `reading` says how texts are read; by default, as words of the English list. With `one_bit`,
     each parameter is sent as one randomised bit instead of adding noise to sums (`epsilon`), and
-    rows without an owner are dealt to `one_bit` clients. `encoding` and `header` say how the file
-    is read, where that must be stated; `test_source` is a file of test rows.
+    rows without an owner are divided among `one_bit` clients. `encoding` and `header` say how the
+    file is read, where that must be stated; `test_source` is a file of test rows.
     """
     holds = set(roles.values())
     rule = one_bit_rule(text="text" in holds, clients=owners or one_bit) if one_bit else None
@@ -191,7 +191,7 @@ def _features(roles: set[str], reading: TextReading, rule: OneBitRule | None) ->
         lines.append('text = "binary"                       # which hashed words occur')
         lines.append(f"buckets = {rule.buckets:<28}# number of hash buckets for words")
         lines.append(
-            "row_norm = 1.0                      # long texts count no more than short ones"
+            "row_norm = 1.0                      # long texts have the same weight as short ones"
         )
     elif "text" in roles and reading.text == "binary":
         lines.append(
@@ -230,8 +230,7 @@ def _counted(roles: Mapping[str, str], owners: int) -> str:
     if "client" not in roles.values():
         return ""
     return (
-        f"clients = {owners:<28}# how many owners there are; should be known without looking at the"
-        " rows\n"
+        f"clients = {owners:<28}# number of owners; should be known without looking at the rows\n"
     )
 
 
@@ -246,7 +245,7 @@ def _holders(roles: Mapping[str, str], clients: int) -> str:
     if "client" in roles.values():
         return 'partition = "client"                  # each owner in the client column is a client'
     lines = [
-        f"clients = {clients:<28}# no column says who owns a row, so rows are dealt out",
+        f"clients = {clients:<28}# no column says who owns a row, so rows are divided among them",
         (
             'partition = "iid"                     # at random; or "dirichlet" (by label), or'
             ' "client" with a client column below'
