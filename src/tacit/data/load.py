@@ -93,8 +93,8 @@ def load(
             train, data.validation, columns, data, draws.at("validation"), in_one_place=site is None
         )
         how = (
-            f"{how}; test rows were put aside, and a share {data.validation:g} of the train rows is"
-            " measured on instead"
+            f"{how}; the model is evaluated on a share {data.validation:g} of the train rows; the"
+            " test rows are not used"
         )
     decimal = _choose_decimal(data, site)
     train, test, repairs, habits = clean(train, test, columns, data.partition == "client", decimal)
@@ -148,7 +148,7 @@ def _read_rows(
     source = data.source
     if input_rows is not None or source == GIVEN:
         frame, split = from_input_rows(input_rows)
-        return frame, _with_split(data.columns, split), "Rows handed over in Python"
+        return frame, _with_split(data.columns, split), "Rows passed in Python"
     if isinstance(source, Reference):
         from tacit.data.own import read_own_data_set
 
@@ -279,7 +279,7 @@ def _split_by_mark(
     how = f"split by column {split!r}" + (
         "" if found.by == "test" else f", where rows marked {found.by!r} are the test set"
     )
-    how += f"; {dropped:,} rows marked otherwise are left out" if dropped else ""
+    how += f"; {dropped:,} rows with another mark are left out" if dropped else ""
     return frame.filter(pl.Series(found.train)), frame.filter(pl.Series(found.test)), how
 
 

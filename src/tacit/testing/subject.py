@@ -1,4 +1,4 @@
-"""The codec that a check looks at, with the calls that every check makes."""
+"""The codec under test, with the calls that every check makes."""
 
 from __future__ import annotations
 

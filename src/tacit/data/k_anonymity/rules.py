@@ -17,7 +17,7 @@ from tacit.errors import DataError
 from tacit.plan import RowSharing
 
 _TINY = 1e-12
-"""What a sum of logarithms may lose: an even split of two labels has an entropy of ln 2 less a
+"""Tolerance of a sum of logarithms: an even split of two labels has an entropy of ln 2 minus a
 rounding error.
 """
 

@@ -49,7 +49,7 @@ def similarity_key(rows: NDArray[Any], bits: int, draws: Draws) -> pl.Series:
 def add_key_column(
     frame: pl.DataFrame, key: Callable[[pl.DataFrame], Any], name: str = "key"
 ) -> pl.DataFrame:
-    """Add a column computed by a function of your own; rows with equal values count as alike."""
+    """Add a column computed by a user's function; rows with equal values count as similar."""
     values = pl.Series(name, key(frame))
     if len(values) != frame.height:
         raise DataError(

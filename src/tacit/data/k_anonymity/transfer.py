@@ -47,13 +47,11 @@ _PER_DAY = {
     "datetime[ns]": 86_400_000_000_000,
 }
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
-"""Years 1 to 9999, in days from 1970; polars panics when it must write out a day far outside."""
+"""Years 1 to 9999, in days from 1970; polars panics when it formats a day far outside."""
 _LONGEST_TEXT = 1 << 20
 _LARGEST_PICTURE = 1 << 24
 _MOST_SHRINKING = 100
-"""The body may be at most this many times smaller than what it holds; rows that would shrink more
-are sent as they are.
-"""
+"""Largest compression ratio of the body; rows that would shrink more are sent uncompressed."""
 _HEAD_BYTES_PER_COLUMN = 1024
 _LENGTH = struct.Struct("<I")
 
@@ -286,7 +284,7 @@ def _is_utf8(letters: bytes) -> bool:
 
 def _unpack_numbers(column: _Column, values: NDArray[Any]) -> pl.Series:
     if column.kind == "bool" and values.max(initial=0) > 1:
-        raise _build_error(f"column {column.name!r} has truth values other than 0 and 1")
+        raise _build_error(f"column {column.name!r} has booleans other than 0 and 1")
     if column.kind in _PER_DAY and len(values):
         days = values // _PER_DAY[column.kind]
         if days.min() < _FIRST_DAY or days.max() > _LAST_DAY:
