@@ -244,7 +244,7 @@ class Circle:
             else ""
         )
         turned = (
-            f"; {self._turned_away} connections that did not speak this protocol were turned away"
+            f"; {self._turned_away} connections that did not speak this protocol were rejected"
             if self._turned_away
             else ""
         )

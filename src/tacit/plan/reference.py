@@ -20,10 +20,11 @@ _HEAD = """\
 # The plan
 
 A plan is one TOML file. `tacit init` writes one with comments, and `tacit init --from my.csv` writes one for your own table.
-`tacit check plan.toml` says whether the plan can run. If a file of rows exists, it reads it to count the clients; `--no-data` skips this.
+`tacit check plan.toml` says whether the plan can run. If a file of rows exists, it reads the file to count the clients;
+`--no-data` skips this.
 
-An omitted key has its default. Unknown keys, values of the wrong type and contradictory settings are refused before any data is read,
-all of them in one message. `-o table.key=value` changes a key for one run, for example `tacit run plan.toml -o server.rounds=40`.
+An omitted key has its default. Unknown keys, values of the wrong type and contradictory settings are refused in one message,
+before any data is read. `-o table.key=value` changes a key for one run, for example `tacit run plan.toml -o server.rounds=40`.
 `-o table.key=none` removes a key from the plan (`-o data.limit=none`), unless `none` is one of the key's values.
 
 An editor can complete keys and show their meaning as you type. `tacit schema > plan.schema.json` writes the JSON Schema

@@ -348,7 +348,7 @@ def _note_refused(
         )
     if gathered.refused and not gathered.clients:
         raise RunError(
-            f"{arm.name}: every answer of round {round_no} was refused"
+            f"{arm.name}: all responses of round {round_no} were refused"
             f" ({gathered.refused[0].reason}); if training diverged, lower local.lr or server.lr,"
             " or clip the updates with codec.name = 'rr'"
         )

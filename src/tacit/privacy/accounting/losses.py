@@ -36,8 +36,8 @@ Curve = tuple[float, ...]
 """Rényi divergence at each order."""
 
 ABOVE_ONE: Curve = tuple(10 ** (place / 50) for place in range(-400, 301))
-"""Orders at which divergences are added up, minus 1. They are close together, since each total uses
-its best order.
+"""Orders, minus 1, at which divergences are added up. They are close together, since each total
+uses its best order.
 """
 _SAMPLED: Curve = (
     *(place / 10 for place in range(1, 100)),

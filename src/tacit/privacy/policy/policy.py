@@ -21,7 +21,7 @@ from tacit.plan.tables.model import Model
 from tacit.plan.toml import tree_of
 
 ANY = "*"
-"""In a list of [allow]: everything of that kind."""
+"""Entry of a list of [allow] that allows everything of its kind."""
 
 CleartextKind = Literal[
     "clients",
@@ -259,8 +259,8 @@ def load_policy(path: Path) -> Policy:
         return parse_policy(path.read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise PlanError(
-            f"{path} cannot be read ({error.strerror}); without a policy nothing is allowed; write one"
-            " with `tacit policy init`"
+            f"{path} cannot be read ({error.strerror}); without a policy nothing is allowed; write"
+            " one with `tacit policy init`"
         ) from None
     except UnicodeDecodeError as error:
         raise PlanError(
@@ -310,8 +310,8 @@ def _explain(problem: Any) -> str:
         known = _list_keys(place[:-1])
         if key == "allow.columns":
             return (
-                "allow.columns: unknown key; list columns by role in a [columns] table: label, text,"
-                " numeric, …"
+                "allow.columns: unknown key; list columns by role in a [columns] table: label,"
+                " text, numeric, …"
             )
         return f"{key}: unknown key; known keys are {', '.join(known)}.{did_you_mean(word, known)}"
     if problem["type"] == "dataclass_type":

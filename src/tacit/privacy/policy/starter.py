@@ -21,7 +21,7 @@ _NO_SHARE = """
 # columns = ["age", "outcome"]  # columns that may be released; quasi-identifiers are in site.toml
 # exact = []                    # of these, columns released even if only one person has a value
 # generalise = {age = ["ranges 10"]}  # how coarsely a column is released; without a rule, exactly
-# min_k = 50                    # clients that cannot be told apart by all rows ever released
+# min_k = 50                    # clients that share all values in all rows ever released
 # min_l = 2                     # different labels among them
 # max_share = 0.5               # of all rows, in all runs together
 """

@@ -29,7 +29,7 @@ PSEUDONYM = 16
 
 
 class ExchangeKey(NamedTuple):
-    """What is charged once: an exchange of a round of a run."""
+    """The unit of a charge: one exchange of a round of a run."""
 
     run: str
     round_no: int
@@ -214,12 +214,13 @@ def charge(
 def repeat_decision(
     before: dict[str, Any], place: ExchangeKey, persons: list[bytes], name: str
 ) -> dict[bytes, str]:
-    """Return the refusals of a repeated exchange; raise PolicyError if it is repeated with other
+    """Find the refusals of a repeated exchange; raise PolicyError if it is repeated with other
     claims.
     """
     if before["claims"] != name:
         raise PolicyError(
-            f"{place}: was requested before with other privacy claims; each exchange gets one response"
+            f"{place}: was requested before with other privacy claims; each exchange gets one"
+            " response"
         )
     paid = {one for group in before["paid"] for one in split_pseudonyms(group["persons"])}
     refused = {
@@ -253,7 +254,7 @@ def refuse_round(db: sqlite3.Connection, limits: Limits, place: ExchangeKey, day
     counted = db.execute("SELECT rounds FROM days WHERE day = ?", (day,)).fetchone()
     if counted and counted[0] >= limits.max_rounds_per_day and not has_round_begun(db, place):
         return (
-            f"limits.max_rounds_per_day = {limits.max_rounds_per_day:,}: this site already took part"
-            f" in {counted[0]:,} rounds on {day}"
+            f"limits.max_rounds_per_day = {limits.max_rounds_per_day:,}: this site already took"
+            f" part in {counted[0]:,} rounds on {day}"
         )
     return ""

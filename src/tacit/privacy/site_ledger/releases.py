@@ -70,8 +70,8 @@ def disclose(
     facts: dict[str, Any],
     share: SharePolicy,
 ) -> bool:
-    """Record which rows are released; raise PolicyError if too few people would be alike in
-    everything released by then.
+    """Record which rows are released; raise PolicyError if too few people would be equal in
+    everything released so far.
 
     Returns False if nothing is released, or the same rows as in this run's last entry.
     """

@@ -92,8 +92,8 @@ class DiscloseRows(Exchange):
             total.arrived.append(self._unpacked(message))
         elif header.payload_size:
             raise WireError(
-                f"rows from sender {header.sender} refused: needs no payload with no rows, got"
-                f" {header.payload_size:,} bytes"
+                f"rows from sender {header.sender} refused: it announces no rows but has a payload"
+                f" of {header.payload_size:,} bytes"
             )
         total.weight += header.weight
         intake.note(header.sender)

@@ -155,7 +155,7 @@ class Heads(Exchange):
         intake.check(header.sender, header.round_no, header.weight)
         if not np.isfinite(message.payload[: 4 * self.place.size].view("<f4")).all():
             raise WireError(
-                f"head from sender {header.sender} refused: needs finite values, got others"
+                f"head from sender {header.sender} refused: it contains NaN or infinite values"
             )
         total.rows[header.sender] = message.payload.copy()
         intake.note(header.sender)

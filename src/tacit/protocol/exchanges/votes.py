@@ -129,8 +129,8 @@ class VoteExchange(Exchange):
             senders[0] < 0 or senders[-1] >= self.clients or (np.diff(senders) <= 0).any()
         ):
             raise WireError(
-                f"votes refused: need contributors among the {self.clients:,} clients of the run,"
-                " each once, got others"
+                "votes refused: contributors must be distinct clients of the run, from 0 to"
+                f" {self.clients - 1:,}, in ascending order"
             )
         changes = (
             payload[ends + 8 * count :]

@@ -27,8 +27,8 @@ Word = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
 Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 Kind = Literal["open", "rows", "begin", "ask", "help", "measure", "end"]
 Status = Literal["", "ok", "policy", "budget", "data", "question", "unknown run", "failed"]
-"""Empty in a request. A site that does not respond gives one of the others and no further text:
-its reasons stay in its log.
+"""Status of a reply; empty in a request. A site that does not respond gives one of the others and
+no further text: its reasons stay in its log.
 """
 
 
@@ -75,7 +75,8 @@ class SignedMessage(msgspec.Struct, frozen=True):
             key.verify(self.signature, _signed(self.subject, self.digest), _SIGNED_BY)
         except InvalidSignature:
             raise WireError(
-                f"message of site {self.subject.site!r} refused: it is not signed with the site's key"
+                f"message of site {self.subject.site!r} refused: it is not signed with the site's"
+                " key"
             ) from None
 
 
