@@ -46,9 +46,9 @@ def test_two_logits_for_two_classes_will_do_and_rows_may_be_read_once() -> None:
     assert 0 <= run.metrics["accuracy"][-1] <= 1
     assert set(run.predict(ROWS)) <= {"no", "yes"}
     assert np.allclose(run.predict_proba(ROWS).sum(axis=1), 1)
-    with pytest.raises(tacit.RunError, match=r"hand the module itself over, as module="):
+    with pytest.raises(tacit.RunError, match=r"pass the module itself, as module="):
         tacit.Run("Linear-1").predict(ROWS)
-    with pytest.raises(tacit.PlanError, match=r"hand the module itself over in Python, as module="):
+    with pytest.raises(tacit.PlanError, match=r"pass the module itself in Python, as module="):
         tacit.Run("Linear-1", allow_code=True).predict(ROWS)
 
 

@@ -201,7 +201,7 @@ class Lexicon:
 
 
 def find_picture_shape(values: int) -> tuple[int, int] | None:
-    """Side and channels of a square picture with this number of values, grey or RGB; None if there
+    """Side and channels of a square image with this number of values, grey or RGB; None if there
     is none.
 
     No number is both a square and three times a square, so the shape follows from the count.

@@ -14,7 +14,7 @@ from tacit.simulation.prepared_rows import SimulatedData
 
 
 def pooled_rows(plan: Plan) -> Claim:
-    """The claim of central training: every row is handed over, possibly with quantised numbers."""
+    """The claim of central training: every row is pooled, possibly with quantised numbers."""
     settings, form = plan.features.quantise, ""
     trust: tuple[str, ...] = ("the party that holds the rows",)
     if settings is not None:

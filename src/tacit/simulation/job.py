@@ -199,5 +199,5 @@ def _check_data(place: Path, before: Fingerprints, now: Fingerprints) -> None:
     if before.data != now.data:
         raise RunError(
             f"{place}: its data changed since the run began (rows, labels, columns or who holds"
-            " them); put the old data back, or start the plan anew with `tacit run`"
+            " them); restore the old data, or start the plan as a new run with `tacit run`"
         )

@@ -137,8 +137,8 @@ def _raise_if_final(url: str, error: Exception) -> None:
         and error.code not in (408, 416, 429)
     ):
         raise DataError(
-            f"fetch(url={url!r}): the server answered HTTP {error.code} {error.reason}; see `tacit"
-            " data list`"
+            f"fetch(url={url!r}): the server responded with HTTP {error.code} {error.reason}; see"
+            " `tacit data list`"
         ) from None
 
 

@@ -61,7 +61,7 @@ class Advice:
     grid: tuple[Choice, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the advice as plain values."""
+        """The advice as plain values."""
         return asdict(self)
 
 
@@ -71,8 +71,8 @@ def advise(plan: Plan, target: float = 1.0, input_rows: object | None = None) ->
     """
     if not isinstance(plan.codec, RR):
         raise PlanError(
-            f"advise(codec.name={plan.codec.name!r}) needs codec.name = 'rr': only its clip is to"
-            " be chosen"
+            f"advise(codec.name={plan.codec.name!r}) requires codec.name = 'rr', the only codec"
+            " whose clip it chooses"
         )
     draws = Draws.seeded(plan.seed)
     data = prepare(plan, draws, input_rows)

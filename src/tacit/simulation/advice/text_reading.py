@@ -45,14 +45,14 @@ def choose_reading(start: Starter, words: int) -> tuple[TextReading, str]:
     why = f"{named} {_has(found)}"
     return (
         TextReading("binary", "", why),
-        f"{sample} That is too little, so the plan takes hashed words, which see all.",
+        f"{sample} That is too few, so the plan uses hashed words, which cover all of them.",
     )
 
 
 def _has(found: features.Coverage) -> str:
     if found.texts_seen < found.words_seen or found.texts_seen < 0.9:
-        return f"are in {found.texts_seen:.0%} of the texts only"
-    return f"are {found.words_seen:.0%} of all words only"
+        return f"occur in only {found.texts_seen:.0%} of the texts"
+    return f"are only {found.words_seen:.0%} of all words"
 
 
 def _unmeasured(language: features.Language, code: str) -> tuple[TextReading, str]:
@@ -62,7 +62,7 @@ def _unmeasured(language: features.Language, code: str) -> tuple[TextReading, st
             TextReading(),
             (
                 "The texts seem to be English: the plan reads the words of the English list, which"
-                " a run fetches (57 MB)."
+                " a run downloads (57 MB)."
             ),
         )
     if language.code:
@@ -71,8 +71,8 @@ def _unmeasured(language: features.Language, code: str) -> tuple[TextReading, st
         )
         return TextReading("binary", "", why), (
             f"The texts seem to be {language.name}, whose list is not on this machine: the plan"
-            " takes hashed words. "
-            f'features.text = "listed" with list = "{code}" may be better; a run fetches it (57'
+            " uses hashed words. "
+            f'features.text = "listed" with list = "{code}" may be better; a run downloads it (57'
             " MB)."
         )
     seen = f"{language.name} text" if language.name else "no language with a public list"
@@ -86,5 +86,5 @@ def _unmeasured(language: features.Language, code: str) -> tuple[TextReading, st
                 else "no public list seems to have their words"
             ),
         ),
-        f"The texts show {seen}: the plan takes hashed words, which see all.",
+        f"The texts show {seen}: the plan uses hashed words, which cover all of them.",
     )

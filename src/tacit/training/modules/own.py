@@ -38,9 +38,9 @@ def build_own_module(kind: Any, name: str, inputs: int, outputs: int) -> nn.Modu
         made: nn.Module = kind(inputs=inputs, outputs=outputs)
     except TypeError as error:
         raise PlanError(
-            f"model.name = {name!r} needs a class that is made with the arguments inputs and"
-            f" outputs, got {error}; give it these, or hand the module itself over in Python, as"
-            " module=…"
+            f"model.name = {name!r} must be a class with the arguments inputs and outputs, but"
+            f" constructing it raised {error}; give it these, or pass the module itself in Python,"
+            " as module=…"
         ) from error
     return made
 
