@@ -164,7 +164,7 @@ def test_the_server_sees_what_noise_on_the_sum_hides(texts: Path) -> None:
     audit = read_messages(job(texts, codec=codec), 12, (3, 4))
     lines = {line.who: line for line in audit.of("words")}
     assert lines[BEFORE_NOISE].auc.mean > 0.99
-    (summed,) = [line for who, line in lines.items() if "noised sum of 128 clients" in who]
+    (summed,) = [line for who, line in lines.items() if "noisy sum of 128 clients" in who]
     assert summed.auc_without is not None
     assert abs(summed.auc.mean - summed.auc_without.mean) < 0.1
     assert lines["… and knows the update of every other client"].auc.mean < 0.65

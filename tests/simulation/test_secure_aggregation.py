@@ -86,7 +86,7 @@ def test_helpers_add_up_no_fewer_clients_than_the_codec_counts_on(reviews, tmp_p
     assert [entry.round_no for entry in lost] == [
         number for number, size in sizes.items() if size < 9
     ]
-    assert all("needs at least 9 clients" in entry.reason for entry in lost)
+    assert all("requires at least 9" in entry.reason for entry in lost)
 
 
 def test_helpers_add_the_noise_of_dp_sum(reviews, tmp_path) -> None:

@@ -91,7 +91,7 @@ def train_and_measure(train: Rows, test: Rows, plan: plans.Plan) -> Figures:
     everyone = Clients(order=np.arange(len(rest)), starts=np.array([0, len(rest)]))
     learner = training.build(plan.model, replace(plan.local, epochs=1, steps=None), rest, everyone)
     assert isinstance(learner, CompiledLearner), (
-        "experiments in one place are of nets that train without PyTorch"
+        "central experiments use nets that train without PyTorch"
     )
     model, worker = learner.initial(draws.at("initial")), learner.worker()
     one = ClientSlot(0, 0, ClientRandomness(draws, 0))

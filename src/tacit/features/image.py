@@ -42,8 +42,8 @@ def read_images(
     if len(values) != len(series) * pixels:
         raise _build_error(
             name,
-            f"{len(values) // max(len(series), 1)} values an image",
-            f"{pixels} values an image, as in training",
+            f"{len(values) // max(len(series), 1)} values per image",
+            f"{pixels} values per image, as in training",
         )
     pictures = values.reshape(len(series), pixels)
     if reader is not None:

@@ -8,9 +8,7 @@ from tacit_papers.published import PaperCell, PaperTable
 
 GLOBAL, LOCAL = "global, best round", "local, best round"
 _ALONE = {GLOBAL: "global_accuracy", LOCAL: "local_accuracy"}
-"""Who trains alone takes part in no rounds; what stands next to a best round is its model after
-training.
-"""
+"""Local-only training has no rounds; its model after training is compared with the best round."""
 
 
 def minus(first: str, second: str) -> str:
@@ -33,7 +31,7 @@ def _differences(table: PaperTable) -> PaperTable:
     trained, varied = "trained tables, adaptive pass", "varied public tables, adaptive pass"
     pairs += [(trained, varied)] if varied in rows else []
     cells = tuple(_cell(table, pair, column) for pair in pairs for column in (GLOBAL, LOCAL))
-    note = "Differences of the table before, seed by seed."
+    note = "Differences in the previous table, seed by seed."
     return replace(
         table,
         name=f"{table.name}-differences",

@@ -30,7 +30,7 @@ from tacit.training.private.word_networks import TransformerReader, WordNetwork
 from tacit_papers.fedvocab.crafted import read_traps, set_traps
 
 Enter = Callable[[NDArray[np.float32], int], NDArray[np.float32]]
-"""Word vectors and a place in the text in, what the first layer is given there out."""
+"""Maps word vectors and a position in the text to the inputs of the first layer."""
 
 WAYS = ("wrong table", "public table", "knows the table", "table rows", "crafted reader")
 

@@ -160,7 +160,7 @@ BILSTM = Network(
     },
     seeds=(1,),
     small_seeds=(1, 2, 3),
-    cost="a run on SST-2 takes about 20 minutes of one core",
+    cost="a run on SST-2 takes about 20 minutes on one core",
 )
 ENCODER = Network(
     label="MiniLM-L6 (the paper: DistilBERT)",
@@ -178,7 +178,7 @@ ENCODER = Network(
     },
     seeds=(1, 2, 3),
     small_seeds=(1, 2, 3, 4, 5),  # three left open which of two methods is better at home
-    cost="a run takes 15 to 30 minutes of one core a seed",
+    cost="a run takes 15 to 30 minutes on one core per seed",
 )
 
 

@@ -87,7 +87,7 @@ def over_many_rounds(scale: Scale) -> PaperTable:
                 )  # fmt: skip
     note = (
         "F1 on the test rows after each tenth of the rounds. The publication prints the curves"
-        " without numbers. Their noise: Gaussian of variance .08."
+        " without numbers. Their noise is Gaussian with variance .08."
     )
     return PaperTable(
         name="fig5",
@@ -103,7 +103,7 @@ def gains(scale: Scale) -> PaperTable:
     cells = _gains(scale, in_four_rounds, printed.FOUR_ROUNDS, None)
     return PaperTable(
         name="gains",
-        title="The gain of HC8 over weights in the clear, four rounds",
+        title="Gain of HC8 over weights in the clear, four rounds",
         cells=cells,
         note=_GAINED,
     )

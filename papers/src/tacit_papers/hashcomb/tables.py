@@ -8,10 +8,10 @@ from tacit_papers.hashcomb.settings import (
     COST,
     alone,
     arms,
-    beside_alone,
     in_four_rounds,
     in_many_rounds,
     plain,
+    sklearn_baseline,
 )
 from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
@@ -26,8 +26,8 @@ def build_cell(row: str, column: str, paper: float, trial: PaperTrial, metric: s
 def monolithic(scale: Scale) -> PaperTable:
     """Table 2."""
     note = (
-        "All training rows in one place. F1 is that of both classes weighted by their share of the"
-        " test rows, here and below; it is what the printed pairs of accuracy and F1 fit."
+        "All training rows in one place. Here and below, F1 is that of both classes, weighted by"
+        " their share of the test rows; the printed pairs of accuracy and F1 agree with this."
     )
     cells = []
     for name, row in printed.SETS.items():
@@ -37,9 +37,7 @@ def monolithic(scale: Scale) -> PaperTable:
         cells.append(
             PaperCell(row=row, column="F1 of label 1", paper=None, trial=trial, metric="f1")
         )
-    return PaperTable(
-        name="2", title="Training in one place", cells=tuple(cells), note=note, cost=COST
-    )
+    return PaperTable(name="2", title="Central training", cells=tuple(cells), note=note, cost=COST)
 
 
 def compare_one_place(scale: Scale) -> PaperTable:
@@ -48,7 +46,7 @@ def compare_one_place(scale: Scale) -> PaperTable:
     """
     cells = []
     for name, row in printed.SETS.items():
-        library = beside_alone(scale, name)
+        library = sklearn_baseline(scale, name)
         cells.append(
             PaperCell(row=row, column="one place", paper=None, trial=alone(scale, name), metric=F1)
         )
@@ -69,7 +67,7 @@ def compare_one_place(scale: Scale) -> PaperTable:
         " rows, no momentum and no regularisation; four clients are NoHC of Table 3."
     )
     title = "Table 2 next to scikit-learn and four clients"
-    return PaperTable(name="2-beside", title=title, cells=tuple(cells), note=note, cost=COST)
+    return PaperTable(name="2-baselines", title=title, cells=tuple(cells), note=note, cost=COST)
 
 
 def four_rounds(scale: Scale) -> PaperTable:
@@ -83,8 +81,8 @@ def four_rounds(scale: Scale) -> PaperTable:
 def four_rounds_best(scale: Scale) -> PaperTable:
     """Table 3 at the best of its rounds."""
     note = (
-        "As Table 3, at the best of the four rounds by F1 on the test rows, which flatters every"
-        " arm."
+        "As Table 3, at the best of the four rounds by F1 on the test rows, which is optimistic for"
+        " every arm."
     )
     return PaperTable(
         name="3-best",
@@ -118,10 +116,10 @@ def differences(scale: Scale) -> PaperTable:
                     row=row, column=arm, paper=lost, trial=trial, minus=clear, metric=F1, digits=4
                 )
             )
-    note = "F1 after four rounds minus that of NoHC with the same rows and first model."
+    note = "F1 after four rounds minus that of NoHC with the same rows and initial model."
     return PaperTable(
         name="3-differences",
-        title="Table 3 against weights in the clear",
+        title="Table 3 compared with weights in the clear",
         cells=tuple(cells),
         note=note,
     )
@@ -147,8 +145,8 @@ def many_rounds(scale: Scale) -> PaperTable:
                 )
             )
     note = (
-        "Rounds of 1,000 epochs. The publication prints the best round; the same number stands"
-        " next to our last round, which is what a run that does not look at the test rows ends with."
+        "Rounds of 1,000 epochs. The publication prints the best round. The same number is shown"
+        " next to our last round, the result of a run that does not use the test rows."
     )
     return PaperTable(
         name="4", title="Four clients, many rounds", cells=tuple(cells), note=note, cost=COST

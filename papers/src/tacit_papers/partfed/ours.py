@@ -21,7 +21,7 @@ from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
 RAW = "k_anonymity, k=100, columns as in the census"
 GROWING_K = 100
-PAPERS_RULE, WAITING = "the paper's rule", "newcomers wait for k of their own"
+PAPERS_RULE, WAITING = "the paper's rule", "new rows wait for k of their own"
 SENSITIVITY, SPECIFICITY = "sensitivity", "specificity"
 
 
@@ -65,8 +65,9 @@ def rules(scale: Scale) -> PaperTable:
             )
         )
     note = (
-        "Not in the paper. Whole row: ages in tens, education in fours, without country, occupation"
-        " and work class; every shared row then equals at least 99 others in all that is left."
+        "Not in the paper. Whole row: ages in ranges of ten, education in ranges of four, without"
+        " country, occupation and work class; every shared row then equals at least 99 others in"
+        " all remaining columns."
     )
     return PaperTable(
         name="rules", title="The paper's rules next to sound ones", cells=tuple(cells), note=note
@@ -97,8 +98,8 @@ def errors(scale: Scale) -> PaperTable:
     ]
     note = (
         "Not in the paper, which says that accuracy suffices for a comparison. After 100 epochs."
-        " Sensitivity: the share found of those who earn more than 50K, a quarter of all;"
-        " specificity: the share found of the others."
+        " Sensitivity: recall of those who earn more than 50K, a quarter of all; specificity:"
+        " recall of the others."
     )
     return PaperTable(
         name="errors",
@@ -127,15 +128,15 @@ def growing(scale: Scale) -> PaperTable:
                 for column, metric in columns
             ]
     note = (
-        "Not in the paper, whose step 2 decides again in every round. All 30,162 rows come in a"
-        " random order, an equal part of them before each release, k=100. A group: rows alike in"
-        " age, race and sex that left in the same release, which anybody who kept the last release"
-        " sees by subtraction. The second column is a share of the rows shared; the last two are"
-        " people: alone in their group, and in a group below k whose label is one."
+        "Not in the paper, whose step 2 decides again in every round. All 30,162 rows arrive in"
+        " random order, an equal part of them before each release, k=100. A group is the rows with"
+        " equal age, race and sex in the same release; anybody who kept the previous release finds"
+        " it by subtraction. The second column is a share of the shared rows; the last two count"
+        " people: alone in their group, and in a group below k with a single label."
     )
     return PaperTable(
         name="growing",
-        title="Sharing again as data grow: what subtraction shows",
+        title="Repeated releases as data grow: what subtraction reveals",
         cells=tuple(cells),
         note=note,
     )
@@ -170,8 +171,8 @@ def e1_or_e2(scale: Scale) -> PaperTable:
         ]
     note = (
         "Not in the paper. Federated averaging, accuracy on validation rows (30 % of the train"
-        " rows) after 100 epochs, or four times as many where it says so. The paper leaves its"
-        " learning rate, batches and widths of E2 unsaid."
+        " rows) after 100 epochs, or four times as many where stated. The paper does not state its"
+        " learning rate, its batches or the widths of E2."
     )
     return PaperTable(
         name="e1-e2",

@@ -87,7 +87,7 @@ PICTURES = (
     ),
     Picture(
         name="fig8",
-        title="Figure 8. Two parts of the loss",
+        title="Figure 8. Two components of the loss",
         panels=(
             Panel(
                 title="loss against one place", across="l", up="accuracy",

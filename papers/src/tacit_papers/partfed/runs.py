@@ -1,4 +1,4 @@
-"""PartFed's runs that are no plans: counts on the whole table, and successive releases."""
+"""PartFed's runs that are not plans: counts on the whole table, and successive releases."""
 
 from __future__ import annotations
 

@@ -88,5 +88,9 @@ PICTURES = (
         title="Figure 5: a trained embedding by buckets and size",
         panels=(_embedding("accuracy"), _embedding("auc")),
     ),
-    Picture(name="rounds", title="Ours: the rounds a small clip needs", panels=(_course(),)),
+    Picture(
+        name="rounds",
+        title="Ours: the number of rounds that a small clip requires",
+        panels=(_course(),),
+    ),
 )

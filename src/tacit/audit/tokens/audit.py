@@ -195,7 +195,7 @@ def _on_order(found: TokenAudit) -> str:
     )
     return (
         "From one client's static tokens in two rounds a server without the secret reconstructs "
-        "its {found.sends} up to scale with a correlation of {static[0].correlation:.4f}"
+        f"its {found.sends} up to scale with a correlation of {static[0].correlation:.4f}"
         f" ({static[-1].correlation:.4f} from {static[-1].transitions + 1} rounds); from keyed"
         f" tokens {keyed[0].correlation:.4f} ({keyed[-1].correlation:.4f})."
     )
@@ -217,7 +217,7 @@ def _on_ranges(found: TokenAudit) -> list[str]:
         ),
         (
             "The paper's 2^104 to 2^106 ranges are all pairs of doubles; people write down only "
-            "about 2^{found.spaces[0].log2:.0f} different ranges. The random secret is what "
+            f"about 2^{found.spaces[0].log2:.0f} different ranges. The random secret is what "
             "protects them; it does not hide the order of static tokens."
         ),
     ]
@@ -232,7 +232,7 @@ def _on_insiders(found: TokenAudit) -> list[str]:
     return (
         [
             "An insider with the secret learns another client's channel at this share of the "
-            "parameters: {said}."
+            f"parameters: {said}."
         ]
         if said
         else []
