@@ -151,8 +151,8 @@ WORTH = (
             ),
         ),
         refuted=(
-            "votes rank corrupted clients lowest, but for an early model, labels that are half"
-            " wrong still help a little"
+            "votes rank corrupted clients lowest, but labels that are half wrong still help an"
+            " early model a little"
         ),
     ),
     PaperClaim(
