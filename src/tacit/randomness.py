@@ -106,7 +106,7 @@ class Draws(AddressedDraws):
 
         Guarantees: a party that holds the new root can draw everything below it and nothing else;
         the key of this root cannot be computed from it. What both sides of an exchange may know is
-        handed over sealed.
+        passed sealed.
         """
         return Draws(self.at(*address)._derive(32, b"tacit-sealed"))
 

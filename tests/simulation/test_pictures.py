@@ -86,7 +86,7 @@ def test_patches_that_do_not_fit_are_refused(
 ) -> None:
     with pytest.raises(
         PlanError,
-        match=rf"model.patch = {patch} must divide the side of square pictures, but the rows have {got}",
+        match=rf"model.patch = {patch} must divide the side of square images, but the rows have {got}",
     ):
         simulation.start(job(bars, model={"name": "vit", "patch": patch}), tmp_path)
 

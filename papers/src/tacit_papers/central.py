@@ -49,7 +49,7 @@ def central_plan(
     """Validate the plan of a central experiment; raise PlanError naming everything wrong with the
     settings.
 
-    A model's name alone stands for the paper's model of that name; without `local`, Adam at 1e-3 as
+    A model's name alone means the paper's model of that name; without `local`, Adam at 1e-3 as
     in the paper.
     """
     if isinstance(model, str):

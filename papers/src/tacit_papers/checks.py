@@ -2,9 +2,9 @@
 number, ratio.
 
 Each compares estimates over seeds. A difference counts only if a 95 % interval confirms it. A check
-decides nothing if estimates are missing, have fewer than three seeds, or are too close to tell
-apart. No check has a tolerance of its own: `AtLeast`, `AtMost` and `Alike` take the number that the
-claim itself names.
+decides nothing if estimates are missing, have fewer than three seeds, or are too close to
+distinguish. No check has a tolerance of its own: `AtLeast`, `AtMost` and `Alike` take the number
+that the claim itself names.
 """
 
 from __future__ import annotations

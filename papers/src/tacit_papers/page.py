@@ -132,7 +132,7 @@ def _judge_at(claim: PaperClaim, shown: list[TableAtScale]) -> JudgedClaim:
 
 def write(paper: Paper, every: list[TableAtScale], docs: Path, *, pictures: bool) -> None:
     """Write claims and values as JSON and insert them into the paper's page between its marks; with
-    `pictures`, draw the figures anew.
+    `pictures`, redraw the figures.
 
     The page shows each table at its most informative scale. The file also has the values of other
     scales, seed by seed.
@@ -287,10 +287,8 @@ def _count_seeds(outcomes: list[CellOutcome]) -> str:
 
 
 def _render_table(shown: TableAtScale, said: dict[str, str]) -> list[str]:
-    """Render a table with its note; a long note that stands under an earlier table is replaced by a
-    reference.
-
-    `said` maps notes to the tables they stand under; this table's note is added.
+    """Render a table with its note; a long note that an earlier table already has is replaced by a
+    reference. `said` maps notes to their first tables; this table's note is added.
     """
     table, outcomes = shown.table, shown.outcomes
     rows = list(dict.fromkeys(outcome.cell.row for outcome in outcomes))

@@ -1,4 +1,4 @@
-"""A data set of the user's own: a function without arguments that returns rows."""
+"""A user-defined data set: a function without arguments that returns rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tacit.plan import Data
 
 
 def check_own_data_set(data: Data) -> None:
-    """Raise PlanError if a plan names a data set of the user's own that cannot be called; a run
+    """Raise PlanError if a plan names a user-defined data set that cannot be called; a run
     calls this before it reads data.
     """
     if isinstance(data.source, Reference):

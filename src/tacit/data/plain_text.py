@@ -30,9 +30,9 @@ _GUESSED = [
 """Encodings of text files that are not UTF-8."""
 _LOOKED_AT = 1 << 18
 _BINARY = {
-    b"\x89PNG": "a picture (PNG)",
-    b"\xff\xd8\xff": "a picture (JPEG)",
-    b"GIF8": "a picture (GIF)",
+    b"\x89PNG": "an image (PNG)",
+    b"\xff\xd8\xff": "an image (JPEG)",
+    b"GIF8": "an image (GIF)",
     b"%PDF": "a PDF document",
     b"PK\x03\x04": "a packed file (zip, or an Excel or Word document)",
     b"\x1f\x8b": "a packed file (gzip)",

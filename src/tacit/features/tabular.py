@@ -2,7 +2,7 @@
 
 A missing number becomes the middle of its column's range, a value that depends on no row, or no
 token if numbers become tokens. In the columns that `Fitted.missing` names, one more input is 1
-where the number is missing and 0 elsewhere; these inputs stand after all numbers. A missing
+where the number is missing and 0 elsewhere; these inputs follow all numbers. A missing
 category, or one that the training rows did not have, counts as zero: a block of zeros if one-hot,
 the index of the first category if integer codes.
 """

@@ -49,10 +49,10 @@ ListedEach = BeforeValidator(_each_as_tuple)
 """The same for each value of a table."""
 Many = Annotated[tuple[One, ...], Listed]
 Setting = bool | int | float | str
-"""A value in the table of settings of a part of the user's own."""
+"""A value in the settings table of a user-defined part."""
 
 OWN = extensions.FORM
-"""Stands for every name that refers to a user-defined part."""
+"""Placeholder for every name that refers to a user-defined part."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,16 +73,17 @@ class Own:
         found = extensions.resolve(self.part, text)
         if found is None:
             raise ValueError(
-                f"no installed package has an entry point of this name in the group tacit.{self.part}"
+                "no installed package has an entry point of this name in the group"
+                f" tacit.{self.part}"
             )
         return found
 
 
 @dataclasses.dataclass(frozen=True)
 class OrOwn:
-    """Allow a reference to a part of the user's own where a key has built-in values.
+    """Allow a reference to a user-defined part where a key has built-in values.
 
-    A string for which `is_built_in` is true never refers to a part of the user's own.
+    A string for which `is_built_in` is true never refers to a user-defined part.
     """
 
     part: extensions.Part

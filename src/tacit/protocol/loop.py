@@ -94,7 +94,7 @@ number of rounds so far.
 
 
 def keep_model(model: Vector, state: server.ServerState, rounds: int) -> Vector:
-    """Release the model as it was trained."""
+    """Release the trained model unchanged."""
     return model
 
 

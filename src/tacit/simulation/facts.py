@@ -57,7 +57,7 @@ def prepared(plan: Plan, data: SimulatedData, learner: training.Learner) -> reco
 
 def label_skew(data: SimulatedData) -> float:
     """Label skew: the mean over rows of the distance between their client's labels and all labels,
-    minus that of labels dealt at random.
+    minus that of randomly assigned labels.
 
     Distances are total variation distances, from 0 to 1.
     """

@@ -45,7 +45,7 @@ class ReshuffledRows:
             return self._now[1]
 
     def order(self, round_no: int) -> NDArray[np.int64]:
-        """The order in which rows are dealt to clients in a round."""
+        """The order in which rows are assigned to clients in a round."""
         return self._draws.at(round_no).generator().permutation(len(self._rows))
 
     def initial(self, draws: Draws) -> Vector:

@@ -1,6 +1,6 @@
 """Read one batch of a client's texts in every available way, as a published attack table needs it.
 
-In addition to the attackers of `tacit.audit.words.reconstruct`: one looks at which rows of a shared
+In addition to the attackers of `tacit.audit.words.reconstruct`: one sees which rows of a shared
 table have a gradient, one sent a crafted model. An encoder adds positions to word vectors and
 normalises them before its first layer; attackers do the same.
 """

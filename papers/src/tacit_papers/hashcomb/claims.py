@@ -136,7 +136,7 @@ ACCURACY = (
         claim="The representation suits training data as well as parameters.",
         where="Sections 2 and 6; no figure is printed",
         checks=tuple(
-            Alike(At("columns", row, "8 levels"), At("columns", row, "as they are"), 0.01)
+            Alike(At("columns", row, "8 levels"), At("columns", row, "not quantised"), 0.01)
             for row in _SETS
         ),
     ),

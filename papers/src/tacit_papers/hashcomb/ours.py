@@ -241,7 +241,7 @@ def columns(scale: Scale) -> PaperTable:
             tree = plan(scale, 2 * _EPOCHS, 1, plain(), clients=1)
             if levels is not None:
                 tree["features"] = {"numeric": "minmax", "quantise": {"levels": levels}}
-            arm = "as they are" if levels is None else f"{levels} levels"
+            arm = "not quantised" if levels is None else f"{levels} levels"
             cells.append(_figure(row, arm, train_trial(name, tree, SIZES[scale].claimed)))
     note = (
         "Central training for 2,000 epochs, with each column sent as the mid-point of its channel:"

@@ -199,9 +199,9 @@ _PRIVACY = (
                 (
                     (_fact("largest class in age, race, sex"), 554),
                     (_fact("largest class with the label too"), 402),
-                    (_fact("shared at k=1, k rows alike"), 30_162),
-                    (_fact("shared at k=554, k other rows alike"), 0),
-                    (_fact("shared at l=402, k other rows alike"), 0),
+                    (_fact("shared at k=1, k equal rows"), 30_162),
+                    (_fact("shared at k=554, k other equal rows"), 0),
+                    (_fact("shared at l=402, k other equal rows"), 0),
                 ),
                 digits=0,
             ),

@@ -162,7 +162,7 @@ def e1_or_e2(scale: Scale) -> PaperTable:
             PaperCell(row=row, column="E2", paper=None, trial=second, metric="accuracy"),
             PaperCell(
                 row=row,
-                column="E2 less E1",
+                column="E2 minus E1",
                 paper=None,
                 trial=second,
                 minus=first,

@@ -65,7 +65,7 @@ PICTURES = (
         title="Figure 5. Accuracy by k",
         panels=(
             Panel(
-                title="k rows alike in age, race and sex", across="epoch", up="accuracy",
+                title="k equal rows in age, race and sex", across="epoch", up="accuracy",
                 lines=tuple(_course("fig5", k_row(k)) for k in K),
             ),
         ),
@@ -75,7 +75,7 @@ PICTURES = (
         title="Figure 6. Accuracy by l",
         panels=(
             Panel(
-                title="l rows alike, of one label", across="epoch", up="accuracy",
+                title="l equal rows of one label", across="epoch", up="accuracy",
                 lines=tuple(_course("fig7", l_row(l)) for l in (CENTRAL, 100, 200, 300, FEDAVG)),  # noqa: E741
             ),
         ),
@@ -83,7 +83,7 @@ PICTURES = (
     Picture(
         name="fig7",
         title="Figure 7. Accuracy after 100 epochs by l",
-        panels=(Panel(title="l rows alike, of one label", across="l", up="accuracy", lines=(_at_100(),)),),
+        panels=(Panel(title="l equal rows of one label", across="l", up="accuracy", lines=(_at_100(),)),),
     ),
     Picture(
         name="fig8",

@@ -18,7 +18,7 @@ from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
 K = (CENTRAL, 100, 200, 300, 400, 500, FEDAVG)
 L = (50, 100, 150, 200, 250, 300, 350)
-TRAIN, TRAIN_LESS_TEST = "train, at the end", "train less test"
+TRAIN, TRAIN_LESS_TEST = "train, at the end", "train minus test"
 GAIN = "gain of one place"
 MATCHED_K = {100: 168, 200: 304, 300: 460}
 """l of label_k → the k with which k-anonymity shares about as many rows of Adult; Figure 8 counts
@@ -53,7 +53,7 @@ def l_plan(scale: Scale, l: int) -> Tree:  # noqa: E741
 
 def facts(_scale: Scale) -> PaperTable:
     """Facts about Adult from which the paper's limits derive, and how many rows are shared at them
-    under both readings of k.
+    under both definitions of k.
     """
     trial = count_trial("table_facts")
     rows = (
@@ -65,7 +65,7 @@ def facts(_scale: Scale) -> PaperTable:
         PaperCell(row=row, column="rows", paper=n, trial=trial, metric=metric, digits=0)
         for row, metric, n in rows
     ]
-    for k_of, words in (("rows", "k rows alike"), ("other_rows", "k other rows alike")):
+    for k_of, words in (("rows", "k equal rows"), ("other_rows", "k other equal rows")):
         for rule, k, paper in (
             ("k_anonymity", 1, 30_162),
             ("k_anonymity", 554, 0),

@@ -31,7 +31,7 @@ _COMPARED = 50
 
 @dataclass(frozen=True)
 class MessageVictim:
-    """A client under attack: its update, and the payload its codec makes of it."""
+    """A client under attack: its update, and its encoded payload."""
 
     client: Client
     update: Vector

@@ -262,6 +262,6 @@ def _on_lies(found: TokenAudit) -> list[str]:
             f"Of {len(lies) // len(KINDS)} kinds of false histograms clients refuse"
             f" {' and '.join(refused)}. In {shown} of the {len(taken)} cases they take, some client"
             " would miss a token it sent: it would help if every client looked for its own, and if"
-            " all compared a hash of the histogram, so that all look at the same one."
+            " all compared a hash of the histogram, so that all see the same one."
         ),
     ]

@@ -78,7 +78,7 @@ class FinishedRun:
 
     def resampled(self, count: int) -> Sent:
         """Values that `count` clients send next: the run's own clients if there are enough, else
-        its rows divided anew.
+        clients from a new division of its rows.
         """
         if count <= self.clients():
             return self.of_all(self.model, count, 1)

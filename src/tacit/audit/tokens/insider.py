@@ -93,7 +93,7 @@ def _by_weight(sent: NDArray[np.int64], weights: NDArray[np.int64], own: int, vi
     """Share of parameters at which no subset of the others explains the weight counted with the
     victim's token.
 
-    A lower bound: it looks at one token at a time. Weights are assumed to be known; the histogram
+    A lower bound: it considers one token at a time. Weights are assumed to be known; the histogram
     shows single ones.
     """
     others = [

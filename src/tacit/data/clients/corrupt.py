@@ -39,7 +39,7 @@ def corrupt_rows(
     """Corrupt the rows of the given clients as configured; rows are in client order.
 
     Guarantees: no other row changes, and a client's change depends only on its own number and rows.
-    Kinds that change updates leave all rows as they are.
+    Kinds that change updates leave all rows unchanged.
     """
     if not isinstance(settings, CorruptRows):
         return rows

@@ -143,7 +143,7 @@ def _raise_if_final(url: str, error: Exception) -> None:
 
 
 def _receive(url: str, part: Path, progress: Progress | None) -> bool:
-    """Append the missing bytes to the partial file, or write it anew; return whether earlier bytes
+    """Append the missing bytes to the partial file, or rewrite it; return whether earlier bytes
     were kept.
     """
     have = part.stat().st_size if part.exists() else 0

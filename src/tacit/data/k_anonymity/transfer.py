@@ -59,7 +59,7 @@ Whole = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 
 class _Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
-    """`extent`: bytes of all cells of a text column, pixels of a picture, 0 for other kinds."""
+    """`extent`: bytes of all cells of a text column, pixels of an image, 0 for other kinds."""
 
     name: Annotated[str, msgspec.Meta(max_length=200)]
     kind: str
@@ -143,7 +143,7 @@ def check_kinds(rows: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
 
 def _get_family(kind: pl.DataType) -> str:
     if isinstance(kind, pl.Array):
-        return f"pictures of {kind.size} pixels"
+        return f"images of {kind.size} pixels"
     if isinstance(kind, pl.Enum | pl.Categorical | pl.String):
         return "text"
     return "numbers" if kind.is_numeric() else str(kind)

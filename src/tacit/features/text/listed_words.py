@@ -94,7 +94,7 @@ def compute_bucket_rarity(ordered: tuple[str, ...], settings: Features) -> Vecto
     its words.
 
     Every bucket is assumed to hold one more word, the first one after the end of the list; it
-    stands for unlisted words.
+    represents unlisted words.
     """
     rule = (
         build_unicode_rule(settings.buckets)

@@ -203,7 +203,7 @@ def compute_renyi_epsilon(charged: Sequence[tuple[Event, int]], delta: float) ->
 
 
 def _minimise_over_orders(delta: float, losses: Iterable[tuple[float, float]]) -> float:
-    """Epsilon at `delta` from Rényi divergences, each with its order less 1, at the best order;
+    """Epsilon at `delta` from Rényi divergences, each with its order minus 1, at the best order;
     rounded up.
 
     Source: Canonne, Kamath and Steinke 2020, proposition 12. With t = order - 1: D + ln(t/(1+t)) -

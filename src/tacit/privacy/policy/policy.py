@@ -92,7 +92,7 @@ class Allow:
     votes: bool = False
     """Clients may vote on each other's updates (`[filter]`)."""
     trust_server: bool = False
-    """The guarantee may rely on trusting the server: to add noise to sums, or to look at sums only.
+    """The guarantee may rely on trusting the server: to add noise to sums, or to see only sums.
     Not needed with `[secure_aggregation]`, which relies on its helpers.
     """
     simulation_noise: bool = False
@@ -230,8 +230,8 @@ class SharePolicy:
     has a value; so plans with another rule are refused before a row is read.
     """
     min_k: Annotated[int, Ge(1)] = 50
-    """Fewest clients in a group of rows that cannot be told apart by everything released in all
-    runs. Where the whole site is one client, rows are counted.
+    """Fewest clients in a group of rows that are equal in everything released in all runs. Where
+    the whole site is one client, rows are counted.
     """
     min_l: Annotated[int, Ge(1)] = 2
     """Fewest different labels in such a group."""

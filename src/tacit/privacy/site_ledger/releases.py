@@ -1,8 +1,8 @@
 """What a site released in the clear over all runs: facts about its rows, and rows themselves.
 
 Several releases can be combined. Two rows that were equal in one release and differ in the next can
-be told apart, and so can rows of which only one was released. So the ledger keeps, for each row
-ever released, which other rows it cannot be told apart from. A release that would make such a group
+be distinguished, and so can rows of which only one was released. So the ledger keeps, for each row
+ever released, the rows that are indistinguishable from it. A release that would make such a group
 too small is refused.
 """
 
@@ -31,8 +31,8 @@ class RowToRelease(NamedTuple):
 
 
 class ReleasedRow(NamedTuple):
-    """A released row: its client, its label, and a number shared by all rows that no release tells
-    apart from it.
+    """A released row: its client, its label, and a number shared by all rows that no release
+    distinguishes from it.
     """
 
     person: bytes

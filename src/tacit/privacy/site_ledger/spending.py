@@ -148,6 +148,6 @@ def get_limit(limits: Limits, key: str) -> float:
 
 
 def format_limit(limits: Limits, key: str) -> str:
-    """Format a limit on epsilon as it stands in the policy."""
+    """Format a limit on epsilon as the policy states it."""
     limit = getattr(limits, key)
     return f"limits.{key} is not set" if limit is None else f"limits.{key} = {limit:g} per client"

@@ -257,10 +257,10 @@ class UpdateExchange(Exchange):
         )
 
     def step(self, state: State, total: Sum | CollectedUpdates) -> State:
-        """Take the server's step; where clients decode, keep the sum as it is, to be sent back.
+        """Take the server's step; where clients decode, keep the sum unread, to be sent back.
 
         With weight zero, or fewer clients than the codec needs, there is no mean: without rows at
-        the server the model stays as it is. A server that adds noise adds it then too, so that the
+        the server the model does not change. A server that adds noise adds it then too, so that the
         model does not reveal whether anybody responded.
         """
         terms = self.agreement

@@ -211,7 +211,7 @@ class Spent:
                     "unit": unit,
                     "epsilon": epsilon,
                     "delta": float(delta or 0),
-                    "basis": "as it was recorded",
+                    "basis": "as recorded",
                 }
             )
         return {**values, "totals": found}

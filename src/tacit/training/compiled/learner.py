@@ -180,7 +180,7 @@ class CompiledWorker:
         """Return the update of further steps, continuing with the optimiser state of this worker's
         last client.
 
-        For central training, where the same client goes on; in a round every client starts with a
+        For central training, where the same client continues; in a round every client starts with a
         fresh optimiser.
         """
         client = np.array([slot.block], np.int64)

@@ -161,7 +161,7 @@ class VisionTransformer(nn.Module):
         if shape is None or shape[0] % model.patch:
             got = f"a side of {shape[0]} pixels" if shape else f"{inputs:,} values a row"
             raise PlanError(
-                f"model.patch = {model.patch} must divide the side of square pictures, but the "
+                f"model.patch = {model.patch} must divide the side of square images, but the "
                 f"rows have {got}; change model.patch"
             )
         self.side, self.channels, self.patch = *shape, model.patch
