@@ -148,17 +148,17 @@ def _read_rows(
     source = data.source
     if input_rows is not None or source == GIVEN:
         frame, split = from_input_rows(input_rows)
-        return frame, _with_split(data.columns, split), "Rows passed in Python"
+        return frame, _set_split_column(data.columns, split), "Rows passed in Python"
     if isinstance(source, Reference):
         from tacit.data.own import read_own_data_set
 
         frame, split = from_input_rows(read_own_data_set(source))
-        return frame, _with_split(data.columns, split), f"Data set {source.path}"
+        return frame, _set_split_column(data.columns, split), f"Data set {source.path}"
     if source.startswith("hf:"):
         frame, split = from_hub(source.removeprefix("hf:"))
         return (
             frame,
-            _with_split(data.columns, split),
+            _set_split_column(data.columns, split),
             f"Hugging Face data set {source.removeprefix('hf:')}",
         )
     if is_file_source(source):
@@ -171,7 +171,7 @@ def _read_rows(
     return frame, columns, sentence
 
 
-def _with_split(columns: Columns, split: str | None) -> Columns:
+def _set_split_column(columns: Columns, split: str | None) -> Columns:
     return dataclasses.replace(columns, split=split) if split and not columns.split else columns
 
 

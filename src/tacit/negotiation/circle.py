@@ -84,7 +84,7 @@ class Circle:
                 call.cancel()
         for party, names in sorted(self._differing.items()):
             self._fail(party, Reason.DISAGREES, detail=names)
-        self._go_on()
+        self._raise_failure()
 
     async def _listen(self) -> None:
         """Listen for the parties with lower numbers, which connect to this one."""
@@ -218,9 +218,9 @@ class Circle:
         for party, theirs in sorted(said.items()):
             if theirs != payload:
                 self._fail(party, Reason.OTHER_RESULT)
-        self._go_on()
+        self._raise_failure()
 
-    def _go_on(self) -> None:
+    def _raise_failure(self) -> None:
         """Raise the first failure, so that no further step is taken."""
         if self.failed.done():
             raise self.failed.result()

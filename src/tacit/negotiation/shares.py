@@ -28,7 +28,7 @@ from tacit.negotiation.link import Link
 
 
 @contextlib.contextmanager
-def _unnoticed() -> Iterator[None]:
+def _import_quietly() -> Iterator[None]:
     """Import mpyc without letting it read the command line, write a log, or change the event loop."""
     words, settings, handlers = sys.argv, dict(os.environ), list(logging.root.handlers)
     sys.argv = ["tacit", "--no-log"]
@@ -46,7 +46,7 @@ def _unnoticed() -> Iterator[None]:
         os.environ.update(settings)
 
 
-with _unnoticed():
+with _import_quietly():
     from mpyc import asyncoro, sectypes
     from mpyc import mpctools as _mpctools
     from mpyc import runtime as _mpyc

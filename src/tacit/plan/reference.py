@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.fields import FieldInfo
 
-from tacit.plan.kinds import OWN, OrOwn, Setting, fields_of, tables_in, tag_of
+from tacit.plan.kinds import OWN, OrOwn, Setting, get_tag, list_fields, tables_in
 from tacit.plan.plan import Plan
 
 _HEAD = """\
@@ -53,7 +53,7 @@ def keys() -> list[str]:
 
 
 def _keys(table: Any, path: str) -> Iterator[str]:
-    for name, field in fields_of(table).items():
+    for name, field in list_fields(table).items():
         inner = tables_in(field.annotation)
         for one in inner.values():
             yield from _keys(one, f"{path}{name}.")
@@ -63,7 +63,7 @@ def _keys(table: Any, path: str) -> Iterator[str]:
 
 def _inner(table: Any, path: str) -> Iterator[str]:
     """Yield a section for each table inside a table, or for each of the tables that a name selects."""
-    for name, field in fields_of(table).items():
+    for name, field in list_fields(table).items():
         inner, below = tables_in(field.annotation), f"{path}{name}"
         if not inner:
             continue
@@ -73,7 +73,7 @@ def _inner(table: Any, path: str) -> Iterator[str]:
             yield from _table(inner[""], f"{below}.")
             yield from _inner(inner[""], f"{below}.")
             continue
-        yield (f"{_meaning(below, field)} Its `{tag_of(field.annotation)}` determines its keys:\n")
+        yield (f"{_meaning(below, field)} Its `{get_tag(field.annotation)}` determines its keys:\n")
         for choice, one in inner.items():
             yield f"### `{choice}`\n\n{_first_words(one)} In Python: `tacit.{one.__name__}`.\n"
             yield from _table(one, f"{below}.")
@@ -85,7 +85,7 @@ def _first_words(table: Any) -> str:
 
 def _table(table: Any, path: str) -> Iterator[str]:
     yield "| key | type | default | meaning |\n| --- | --- | --- | --- |"
-    for name, field in fields_of(table).items():
+    for name, field in list_fields(table).items():
         if not tables_in(field.annotation):
             takes = _takes(field.annotation, field.metadata)
             if any(isinstance(one, OrOwn) for one in field.metadata):

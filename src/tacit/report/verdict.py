@@ -53,7 +53,7 @@ def judge_run(run: Summary) -> list[ResultFinding]:
     ours = run.arm(RUN)
     if ours is None or not ours.finished or run.leading not in ours.metrics:
         return []
-    worthless = [_made_up_owners(run), _leak(run)]
+    worthless = [_warn_simulated_owners(run), _leak(run)]
     hopeless = _central_at_chance(run, ours)
     if hopeless is not None:  # no arm is better than guessing, so comparing them says nothing
         return [
@@ -79,7 +79,7 @@ def judge_run(run: Summary) -> list[ResultFinding]:
     ]
 
 
-def _made_up_owners(run: Summary) -> ResultFinding | None:
+def _warn_simulated_owners(run: Summary) -> ResultFinding | None:
     """Warn that no real person was protected, where the rows are the user's own and not a public
     data set.
     """

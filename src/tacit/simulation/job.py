@@ -142,7 +142,7 @@ class Job:
             plan, self.draws, self.input_rows, self.observer.fetched, self.observer.pictures
         )
 
-    def _setting_of(self, name: str, setting: Setting) -> Setting:
+    def _prepare_setting(self, name: str, setting: Setting) -> Setting:
         """The rows of an arm: those of the run, or the same rows with the arm's own features."""
         plan = self.arms[name]
         if plan.features == self.plan.features or isinstance(self.input_rows, Numbers):
@@ -163,7 +163,7 @@ class Job:
     def _run_arm(
         self, setting: Setting, name: str, begun: Checkpoint | None, following: str
     ) -> None:
-        setting = self._setting_of(name, setting)
+        setting = self._prepare_setting(name, setting)
         simulated = SimulatedArm(setting, name, self.arms[name])
         if name == RUN and begun is None:
             self._open(setting, simulated)

@@ -39,7 +39,7 @@ _NOTE = (
 
 def attack_tables(networks: tuple[str, ...]) -> tuple[PaperTable, ...]:
     """Tables of what attackers recover from these networks."""
-    return _leakage(networks), _by_batch(), _parts(networks), _attributes()
+    return _leakage(networks), _build_batch_table(), _parts(networks), _attributes()
 
 
 def _trial(network: str, method: str) -> PaperTrial:
@@ -79,7 +79,7 @@ def _leakage(networks: tuple[str, ...]) -> PaperTable:
     )
 
 
-def _by_batch() -> PaperTable:
+def _build_batch_table() -> PaperTable:
     cells = [
         PaperCell(
             row=f"{method}, {way}",

@@ -16,7 +16,7 @@ def minus(first: str, second: str) -> str:
     return f"{first} minus {second}"
 
 
-def with_differences(*tables: PaperTable) -> tuple[PaperTable, ...]:
+def add_differences(*tables: PaperTable) -> tuple[PaperTable, ...]:
     """The tables, each followed by a table of differences."""
     return tuple(one for table in tables for one in (table, _differences(table)))
 
@@ -42,7 +42,7 @@ def _differences(table: PaperTable) -> PaperTable:
 
 
 def _cell(table: PaperTable, pair: tuple[str, str], column: str) -> PaperCell:
-    mine, other = (_found(table, row, column) for row in pair)
+    mine, other = (_find_cell(table, row, column) for row in pair)
     both = tuple(
         seed for seed in mine.trial.seeds if seed in other.trial.seeds
     )  # some rows have more than others
@@ -52,7 +52,7 @@ def _cell(table: PaperTable, pair: tuple[str, str], column: str) -> PaperCell:
     )  # fmt: skip
 
 
-def _found(table: PaperTable, row: str, column: str) -> PaperCell:
+def _find_cell(table: PaperTable, row: str, column: str) -> PaperCell:
     cells = {cell.column: cell for cell in table.cells if cell.row == row}
     return (
         cells[column]

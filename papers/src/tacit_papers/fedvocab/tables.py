@@ -8,7 +8,7 @@ from dataclasses import replace
 from tacit.reproduction import Scale
 from tacit_papers.fedvocab import printed
 from tacit_papers.fedvocab.attack_tables import attack_tables
-from tacit_papers.fedvocab.differences import with_differences
+from tacit_papers.fedvocab.differences import add_differences
 from tacit_papers.fedvocab.printed import Printed
 from tacit_papers.fedvocab.settings import BILSTM, ENCODER, LADDER, METHODS, Network, trial
 from tacit_papers.published import PaperCell, PaperTable, PaperTrial
@@ -76,7 +76,7 @@ def tables(scale: Scale) -> tuple[PaperTable, ...]:
             _accuracy(f"bilstm-{source}", BILSTM, source, tuple(METHODS), scale)
             for source in ("sst2", "newsgroups20", "ag_news")
         ),
-        *with_differences(
+        *add_differences(
             *(
                 _accuracy(f"minilm-{source}", ENCODER, source, _ENCODER_METHODS, scale)
                 for source in ("sst2", "newsgroups20")
@@ -98,7 +98,7 @@ def _small(
     steps: tuple[str, ...], methods: tuple[str, ...], many: Mapping[str, tuple[str, ...]]
 ) -> tuple[PaperTable, ...]:
     title = "BiLSTM on SST-2, labels skewed: how far word tables may move"
-    return with_differences(
+    return add_differences(
         _ladder("ladder", title, steps, even=False, many=many.get("ladder", ())),
         _accuracy("small-sst2", BILSTM, "sst2", methods, "quick", many.get("small-sst2", ())),
         _accuracy("small-minilm-sst2", ENCODER, "sst2", ("FedVocab", "FedAvg"), "quick"),
@@ -113,7 +113,7 @@ def _small_news() -> tuple[PaperTable, ...]:
         "FedRecon",
         "Local only, 10 epochs",
     )
-    return with_differences(
+    return add_differences(
         _ladder(
             "ladder-even",
             "BiLSTM on SST-2, labels spread evenly: how far word tables may move",

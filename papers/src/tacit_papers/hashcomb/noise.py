@@ -11,8 +11,8 @@ from tacit_papers.hashcomb.settings import (
     COST,
     SIZES,
     Tree,
+    build_many_round_trial,
     hashcomb,
-    in_many_rounds,
     paper_gaussian,
     plain,
     plan,
@@ -31,7 +31,7 @@ def table_5(scale: Scale) -> PaperTable:
     gains: dict[str, list[PaperCell]] = {BEST: [], F1: []}
     for name, row in printed.SETS.items():
         arms = {"NoHC": plain(), "DP": paper_gaussian(), "HC8": hashcomb(name, 8)}
-        trials = {arm: in_many_rounds(scale, name, codec) for arm, codec in arms.items()}
+        trials = {arm: build_many_round_trial(scale, name, codec) for arm, codec in arms.items()}
         for arm, trial in trials.items():
             paper, title = printed.MANY_ROUNDS[name][arm], "their (2, 1e-3)" if arm == "DP" else arm
             cells.append(build_cell(row, f"{title}, best round", paper, trial, BEST))

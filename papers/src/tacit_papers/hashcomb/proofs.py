@@ -193,7 +193,9 @@ def apart(scale: Scale) -> PaperTable:
 def tokens(scale: Scale) -> PaperTable:
     """What a server without the secret reads from tokens."""
     trial = PaperTrial(
-        kind="hashcomb_read_tokens", settings={"plan": _watched(scale)}, seeds=SIZES[scale].claimed
+        kind="hashcomb_read_tokens",
+        settings={"plan": _build_watched_plan(scale)},
+        seeds=SIZES[scale].claimed,
     )
     cells = []
     for kind, words in zip(KINDS.values(), ("published tokens", "keyed tokens"), strict=True):
@@ -249,7 +251,7 @@ def ranges_to_try(_scale: Scale) -> PaperTable:
     )
 
 
-def _watched(scale: Scale) -> Tree:
+def _build_watched_plan(scale: Scale) -> Tree:
     small = scale == "smoke"
     return {
         "name": "watched",

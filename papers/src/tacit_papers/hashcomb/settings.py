@@ -57,12 +57,14 @@ SIZES: dict[Scale, HashcombSize] = {
 }
 
 
-def in_four_rounds(scale: Scale, name: str, arm: Tree, rows: Kind = "authors") -> PaperTrial:
+def build_four_round_trial(
+    scale: Scale, name: str, arm: Tree, rows: Kind = "authors"
+) -> PaperTrial:
     """The trial of Table 3: four long rounds."""
     return train_trial(name, plan(scale, FOUR_ROUNDS[name], 4, arm), SIZES[scale].four_rounds, rows)
 
 
-def in_many_rounds(scale: Scale, name: str, arm: Tree) -> PaperTrial:
+def build_many_round_trial(scale: Scale, name: str, arm: Tree) -> PaperTrial:
     """The trial of Tables 4 and 5: rounds of a thousand epochs."""
     return train_trial(
         name, plan(scale, EPOCHS_OF_MANY, MANY_ROUNDS[name], arm), SIZES[scale].many_rounds

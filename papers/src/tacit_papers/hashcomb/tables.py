@@ -8,8 +8,8 @@ from tacit_papers.hashcomb.settings import (
     COST,
     alone,
     arms,
-    in_four_rounds,
-    in_many_rounds,
+    build_four_round_trial,
+    build_many_round_trial,
     plain,
     sklearn_baseline,
 )
@@ -58,7 +58,7 @@ def compare_one_place(scale: Scale) -> PaperTable:
                 row=row,
                 column="four clients",
                 paper=None,
-                trial=in_four_rounds(scale, name, plain()),
+                trial=build_four_round_trial(scale, name, plain()),
                 metric=F1,
             )
         )
@@ -74,7 +74,10 @@ def four_rounds(scale: Scale) -> PaperTable:
     """Table 3."""
     note = "F1 after the last of four rounds; mean over seeds."
     return PaperTable(
-        name="3", title="Four clients, four rounds", cells=_in_four_rounds(scale, F1), note=note
+        name="3",
+        title="Four clients, four rounds",
+        cells=_list_four_round_cells(scale, F1),
+        note=note,
     )
 
 
@@ -87,16 +90,20 @@ def four_rounds_best(scale: Scale) -> PaperTable:
     return PaperTable(
         name="3-best",
         title="Table 3 at the best round",
-        cells=_in_four_rounds(scale, BEST),
+        cells=_list_four_round_cells(scale, BEST),
         note=note,
     )
 
 
-def _in_four_rounds(scale: Scale, metric: str) -> tuple[PaperCell, ...]:
+def _list_four_round_cells(scale: Scale, metric: str) -> tuple[PaperCell, ...]:
     """Cells for each data set and arm of Table 3, by one metric."""
     return tuple(
         build_cell(
-            row, arm, printed.FOUR_ROUNDS[name][arm], in_four_rounds(scale, name, codec), metric
+            row,
+            arm,
+            printed.FOUR_ROUNDS[name][arm],
+            build_four_round_trial(scale, name, codec),
+            metric,
         )
         for name, row in printed.SETS.items()
         for arm, codec in arms(name).items()
@@ -107,9 +114,9 @@ def differences(scale: Scale) -> PaperTable:
     """What each arm of Table 3 loses against weights in the clear, seed by seed."""
     cells = []
     for name, row in printed.SETS.items():
-        paper, clear = printed.FOUR_ROUNDS[name], in_four_rounds(scale, name, plain())
+        paper, clear = printed.FOUR_ROUNDS[name], build_four_round_trial(scale, name, plain())
         for arm, codec in list(arms(name).items())[1:]:
-            trial = in_four_rounds(scale, name, codec)
+            trial = build_four_round_trial(scale, name, codec)
             lost = round(paper[arm] - paper["NoHC"], 4)
             cells.append(
                 PaperCell(
@@ -132,7 +139,7 @@ def many_rounds(scale: Scale) -> PaperTable:
         for arm, paper in printed.MANY_ROUNDS[name].items():
             if arm == "DP":
                 continue
-            trial = in_many_rounds(scale, name, arms(name)[arm])
+            trial = build_many_round_trial(scale, name, arms(name)[arm])
             cells.append(build_cell(row, f"{arm}, best round", paper, trial, BEST))
             cells.append(build_cell(row, f"{arm}, last round", paper, trial, F1))
             cells.append(

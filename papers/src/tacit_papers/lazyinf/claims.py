@@ -15,7 +15,7 @@ _CORRUPTED = 0.3
 """The share of corrupted clients in the publication's runs."""
 
 
-def _found(row: str, numbers: tuple[float, ...]) -> tuple[tuple[At, float], ...]:
+def _list_detections(row: str, numbers: tuple[float, ...]) -> tuple[tuple[At, float], ...]:
     return tuple(
         (At("detection", row, name), number) for name, number in zip(_METRICS, numbers, strict=True)
     )
@@ -28,8 +28,8 @@ FINDING = (
         checks=(
             Printed(
                 (
-                    *_found("MNIST, no noise", printed.DETECTED["mnist", "clear"]),
-                    *_found("CIFAR-10, no noise", printed.DETECTED["cifar10", "clear"]),
+                    *_list_detections("MNIST, no noise", printed.DETECTED["mnist", "clear"]),
+                    *_list_detections("CIFAR-10, no noise", printed.DETECTED["cifar10", "clear"]),
                 )
             ),
         ),
@@ -54,7 +54,9 @@ FINDING = (
             "On MNIST all corrupted clients are found at eps = 1 (0.5 per vote) for rows and votes."
         ),
         where="Sections 4.2 and 4.3, Table 1",
-        checks=(Printed(_found(f"MNIST, {_ROW_NOISE}", printed.DETECTED["mnist", "noised"])),),
+        checks=(
+            Printed(_list_detections(f"MNIST, {_ROW_NOISE}", printed.DETECTED["mnist", "noised"])),
+        ),
         correction=(
             "with noise that hides one row of a contributor, and a threshold between two groups of"
             " scores instead of zero"
@@ -69,7 +71,7 @@ FINDING = (
         where="Sections 4.2 and 4.3, Table 1",
         checks=tuple(
             AtLeast(at, number)
-            for at, number in _found(
+            for at, number in _list_detections(
                 f"CIFAR-10, {_ROW_NOISE}", printed.DETECTED["cifar10", "noised"]
             )
         ),
@@ -87,7 +89,7 @@ FINDING = (
         checks=tuple(
             AtLeast(at, number)
             for row, source in (("MNIST", "mnist"), ("CIFAR-10", "cifar10"))
-            for at, number in _found(
+            for at, number in _list_detections(
                 f"{row}, {_ALL_ROWS_NOISE}", printed.DETECTED[source, "noised"]
             )[:2]
         ),

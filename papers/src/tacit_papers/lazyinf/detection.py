@@ -29,7 +29,7 @@ def detection(scale: Scale) -> PaperTable:
         for arm, filter_table, column in arms:
             trial = train_trial(plan(scale, source, filter=filter_table), SIZES[scale].seeds)
             paper = printed.DETECTED[source, column] if column else (None, None, None)
-            cells += _found(f"{title}, {arm}", trial, paper)
+            cells += _list_cells(f"{title}, {arm}", trial, paper)
     note = (
         "100 clients, 30 of them with 90 % random labels; one round, every client votes on every"
         " other. Noise of (1, 1e-5) on the head hides one row (record: gradients clipped row by"
@@ -46,7 +46,7 @@ def detection(scale: Scale) -> PaperTable:
     )
 
 
-def _found(row: str, trial: PaperTrial, paper: tuple[float | None, ...]) -> list[PaperCell]:
+def _list_cells(row: str, trial: PaperTrial, paper: tuple[float | None, ...]) -> list[PaperCell]:
     return [
         PaperCell(row=row, column=name, paper=printed_one, trial=trial, metric=f"filter_{name}")
         for name, printed_one in zip(_METRICS, paper, strict=True)
@@ -181,7 +181,7 @@ def skew(scale: Scale) -> PaperTable:
                 mixes = {"partition": "dirichlet", "alpha": alpha}
                 tree = plan(scale, "cifar10", data=mixes, filter={**votes(rule=rule), **noise})
                 row = f"alpha {alpha:g}, {rule}, votes {words}"
-                cells += _found(row, train_trial(tree, SIZES[scale].seeds), (None, None, None))
+                cells += _list_cells(row, train_trial(tree, SIZES[scale].seeds), (None, None, None))
     note = (
         "CIFAR-10, one round; the label distributions of clients, as testers and contributors, are"
         " drawn from Dirichlet(alpha)."

@@ -134,9 +134,15 @@ def attacks(scale: Scale) -> PaperTable:
         corrupt = {"clients": 0.3, **attack}
         if "middle" in name:
             corrupt["from_round"] = max(2, size.rounds // 2)
-        arms = {"no filter": _attacked(scale, corrupt)}
-        arms |= {row: _attacked(scale, corrupt, filter=table) for row, table in _FILTERS.items()}
-        arms |= {row: _attacked(scale, corrupt, server=table) for row, table in peers(0.3).items()}
+        arms = {"no filter": _build_attack_trial(scale, corrupt)}
+        arms |= {
+            row: _build_attack_trial(scale, corrupt, filter=table)
+            for row, table in _FILTERS.items()
+        }
+        arms |= {
+            row: _build_attack_trial(scale, corrupt, server=table)
+            for row, table in peers(0.3).items()
+        }
         for row, trial in arms.items():
             cells.append(
                 PaperCell(row=row, column=name, paper=None, trial=trial, metric="accuracy")
@@ -165,7 +171,7 @@ def _run(scale: Scale, kind: str, share: float, **tables: Tree) -> PaperTrial:
     return train_trial(_long(scale, corrupt, **tables), SIZES[scale].model_seeds)
 
 
-def _attacked(scale: Scale, corrupt: Tree, **tables: Tree) -> PaperTrial:
+def _build_attack_trial(scale: Scale, corrupt: Tree, **tables: Tree) -> PaperTrial:
     return train_trial(_long(scale, corrupt, **tables), SIZES[scale].attack_seeds)
 
 

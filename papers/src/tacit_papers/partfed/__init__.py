@@ -42,7 +42,7 @@ PAPER = Paper(
     runners={
         "partfed_table_facts": runs.table_facts,
         "partfed_sharing": runs.sharing,
-        "partfed_matched_k": runs.matched_k,
+        "partfed_matched_k": runs.find_matching_k,
         "partfed_growing": runs.growing,
         "partfed_times": measured.times,
     },

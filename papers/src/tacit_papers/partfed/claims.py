@@ -16,11 +16,11 @@ HALF_OF_THE_LAST_DIGIT = 0.005
 """
 
 
-def _by_k(epoch: int, *thresholds: int) -> tuple[At, ...]:
+def _cells_by_k(epoch: int, *thresholds: int) -> tuple[At, ...]:
     return tuple(At("fig5", k_row(k), f"epoch {epoch}") for k in thresholds)
 
 
-def _by_l(l: int, epoch: int = 100) -> At:  # noqa: E741 (the paper's name for it)
+def _cell_by_l(l: int, epoch: int = 100) -> At:  # noqa: E741 (the paper's name for it)
     return At("fig7", l_row(l), f"epoch {epoch}")
 
 
@@ -48,7 +48,10 @@ _ACCURACY = (
         ),
         where="Sections 5.3, 5.4 and 6, Figure 5",
         checks=(
-            Printed(((_by_k(100, FEDAVG)[0], 0.80), (_by_k(100, CENTRAL)[0], 0.83)), digits=2),
+            Printed(
+                ((_cells_by_k(100, FEDAVG)[0], 0.80), (_cells_by_k(100, CENTRAL)[0], 0.83)),
+                digits=2,
+            ),
         ),
         correction=_DECILES,
     ),
@@ -56,7 +59,7 @@ _ACCURACY = (
         claim="Sharing rows improves on the accuracy of federated averaging by up to 3.75 %",
         where="Section 6",
         checks=(
-            Above(_by_k(100, CENTRAL)[0], _by_k(100, FEDAVG)[0]),
+            Above(_cells_by_k(100, CENTRAL)[0], _cells_by_k(100, FEDAVG)[0]),
             Printed(((At("fig5", GAIN, "epoch 100"), 0.0375),), digits=4),
         ),
         correction=(
@@ -69,12 +72,18 @@ _ACCURACY = (
             "The smaller k, the higher the accuracy, from federated averaging to central training"
         ),
         where="Section 5.4, Figure 5",
-        checks=(Rises(_by_k(100, *_FALLING_K)), Best(_by_k(100, CENTRAL)[0], _by_k(100, *K))),
+        checks=(
+            Rises(_cells_by_k(100, *_FALLING_K)),
+            Best(_cells_by_k(100, CENTRAL)[0], _cells_by_k(100, *K)),
+        ),
     ),
     PaperClaim(
         claim="The smaller k, the fewer epochs are needed",
         where="Section 5.4, Figure 5",
-        checks=(Rises(_by_k(10, *_FALLING_K)), Best(_by_k(10, CENTRAL)[0], _by_k(10, *K))),
+        checks=(
+            Rises(_cells_by_k(10, *_FALLING_K)),
+            Best(_cells_by_k(10, CENTRAL)[0], _cells_by_k(10, *K)),
+        ),
     ),
     PaperClaim(
         claim="Averaging gains .02 more from epoch 100 to 400, and nothing after",
@@ -123,23 +132,23 @@ _BY_LABEL = (
     PaperClaim(
         claim="Sharing by l improves accuracy for l up to 200",
         where="Section 5.4, Figure 7",
-        checks=tuple(Above(_by_l(l), _by_l(FEDAVG)) for l in (100, 200)),  # noqa: E741
+        checks=tuple(Above(_cell_by_l(l), _cell_by_l(FEDAVG)) for l in (100, 200)),  # noqa: E741
         refuted="the gain ends at a smaller l",
     ),
     PaperClaim(
         claim="At l = 300 accuracy is below federated averaging",
         where="Section 5.4, Figure 6",
-        checks=(Above(_by_l(FEDAVG), _by_l(300)),),
+        checks=(Above(_cell_by_l(FEDAVG), _cell_by_l(300)),),
     ),
     PaperClaim(
         claim="At l = 200 accuracy falls after about epoch 20",
         where="Section 5.4, Figure 6",
-        checks=(Above(_by_l(200, 20), _by_l(200, 100)),),
+        checks=(Above(_cell_by_l(200, 20), _cell_by_l(200, 100)),),
     ),
     PaperClaim(
         claim="At l = 100 accuracy falls after about epoch 20",
         where="Section 5.4, Figure 6",
-        checks=(Above(_by_l(100, 20), _by_l(100, 100)),),
+        checks=(Above(_cell_by_l(100, 20), _cell_by_l(100, 100)),),
     ),
     PaperClaim(
         claim="Separating labels costs most at about l = 200, where half of the rows are shared",

@@ -154,7 +154,7 @@ def e1_or_e2(scale: Scale) -> PaperTable:
     size, cells = SIZES[scale], list[PaperCell]()
     for row, change in _CHANGES.items():
         first, second = (
-            train_trial(change(_on_validation(scale, encoding)), size.few_seeds)
+            train_trial(change(_use_validation(scale, encoding)), size.few_seeds)
             for encoding in ENCODINGS
         )
         cells += [
@@ -182,7 +182,7 @@ def e1_or_e2(scale: Scale) -> PaperTable:
     )
 
 
-def _on_validation(scale: Scale, encoding: str) -> Tree:
+def _use_validation(scale: Scale, encoding: str) -> Tree:
     tree = deepcopy(plan(scale, "k_anonymity", FEDAVG, encoding))
     tree["data"]["validation"] = 0.3
     return tree
@@ -200,11 +200,11 @@ def _narrow(tree: Tree) -> Tree:
     return {**tree, "model": {**tree["model"], "hidden": [12]}}
 
 
-def _unscaled(tree: Tree) -> Tree:
+def _remove_scaling(tree: Tree) -> Tree:
     return {**tree, "features": {**tree["features"], "numeric": "raw"}}
 
 
-def _one_place(tree: Tree) -> Tree:
+def _centralise(tree: Tree) -> Tree:
     return {**tree, "data": {**tree["data"], "share": {**tree["data"]["share"], "k": 1}}}
 
 
@@ -217,6 +217,6 @@ _CHANGES: dict[str, Callable[[Tree], Tree]] = {
     "batches of 256": _local(batch=256),
     "SGD, rate 1e-2": _local(optimizer="sgd", lr=1e-2),
     "12 hidden units for both": _narrow,
-    "numbers not scaled": _unscaled,
-    "in one place": _one_place,
+    "numbers not scaled": _remove_scaling,
+    "in one place": _centralise,
 }

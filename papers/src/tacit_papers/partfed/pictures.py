@@ -19,7 +19,7 @@ def _course(table: str, row: str, epochs: tuple[int, ...] = _EPOCHS) -> Line:
     )
 
 
-def _shared(rule: str, label: str) -> Line:
+def _line_of_shared(rule: str, label: str) -> Line:
     points = tuple(
         (k, At("fig4", threshold(rule, k), "rows shared")) for k in printed.THRESHOLDS[rule]
     )
@@ -56,7 +56,7 @@ PICTURES = (
         panels=(
             Panel(
                 title="rows shared", across="k or l", up="share of rows",
-                lines=(_shared("k_anonymity", "by k"), _shared("label_k", "by l")),
+                lines=(_line_of_shared("k_anonymity", "by k"), _line_of_shared("label_k", "by l")),
             ),
         ),
     ),

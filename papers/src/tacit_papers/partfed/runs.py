@@ -59,7 +59,7 @@ def sharing(plan: Tree) -> Figures:
     }  # fmt: skip
 
 
-def matched_k(l: int) -> Figures:  # noqa: E741 (the paper's name for it)
+def find_matching_k(l: int) -> Figures:  # noqa: E741 (the paper's name for it)
     """The k at which k-anonymity shares the number of rows nearest to that of label_k at l."""
     rows = _adult().train
     sizes, labelled = (

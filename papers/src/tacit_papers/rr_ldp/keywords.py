@@ -55,7 +55,7 @@ def averaged_vectors(
     ]
     # Many ratings share one movie's text: each distinct text is averaged once.
     distinct = pl.concat(texts).unique(maintain_order=True)
-    kept = _kept(distinct.to_list(), None if text == "all" else MOST_COMMON)
+    kept = _select_words(distinct.to_list(), None if text == "all" else MOST_COMMON)
     lexicon = WordVectors(*vectors_named(vectors))
     found = lexicon.laid_flat(kept, MOST_COMMON) if text == "flat" else lexicon.average(kept)
     train, test = (
@@ -65,7 +65,7 @@ def averaged_vectors(
     return train_and_measure(train, test, plan)
 
 
-def _kept(texts: list[str], most_common: int | None) -> list[list[str]]:
+def _select_words(texts: list[str], most_common: int | None) -> list[list[str]]:
     """The words of each text that are used."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 

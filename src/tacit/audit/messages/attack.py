@@ -230,7 +230,7 @@ class _Attack:
                         ]
                     )
                 ),
-                named=self._named(target, orders),
+                named=self._share_named(target, orders),
             ),
             orders,
         )
@@ -271,7 +271,7 @@ class _Attack:
             auc=_mean([compute_auc(scores, truth) for truth in truths]),
             found=_mean([precision_at_true_count(scores, truth) for truth in truths]),
             chance=_mean([float(truth.mean()) for truth in truths]),
-            named=self._named(
+            named=self._share_named(
                 target, [self._order(target, scores, one) for one in range(len(truths))]
             ),
         )
@@ -287,7 +287,7 @@ class _Attack:
             ranked = ranked[np.isin(ranked, list(self.book.public))]
         return ranked[: int(self.held[one][target.inputs].sum())]
 
-    def _named(self, target: Target, orders: list[NDArray[np.int64]]) -> float | None:
+    def _share_named(self, target: Target, orders: list[NDArray[np.int64]]) -> float | None:
         if self.book is None or target.name != WORDS:
             return None
         book, victims = self.book, self.observed.victims

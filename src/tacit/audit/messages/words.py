@@ -48,7 +48,9 @@ class WordIndex:
         return len(guess & own) / len(own) if own else float("nan")
 
 
-def build_word_index(job: Plan, data: SimulatedData, held: dict[int, Marks]) -> WordIndex | None:
+def build_word_index(
+    job: Plan, data: SimulatedData, marks_by_client: dict[int, Marks]
+) -> WordIndex | None:
     """Find the words of clients, by client name, from the inputs of their rows; None if a client's
     texts are not known.
 
@@ -61,14 +63,14 @@ def build_word_index(job: Plan, data: SimulatedData, held: dict[int, Marks]) -> 
         listed = dict(enumerate(data.fitted.words))
         own = {
             name: {place: [word] for place, word in listed.items() if marks[place]}
-            for name, marks in held.items()
+            for name, marks in marks_by_client.items()
         }
         return WordIndex({place: [word] for place, word in listed.items()}, own)
     if job.data.share is not None or job.data.deal == "every_round":
         return None
     table, clients = trained_on(job)
     own = {}
-    for name in held:
+    for name in marks_by_client:
         rows = clients.order[clients.starts[name] : clients.starts[name + 1]]
         own[name] = group_by_bucket(
             features.count_words(table.train[rows], data.columns, job.features), job.features

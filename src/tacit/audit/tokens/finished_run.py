@@ -48,7 +48,7 @@ class FinishedRun:
         """Number of clients of the run."""
         return len(self.data.clients)
 
-    def held(
+    def build_client_codec(
         self, round_no: int, settings: HashComb | None = None, secret: bytes | None = None
     ) -> codecs.Codec:
         """Codec of the clients in a round, with the audit's own secret unless another is given."""
@@ -72,24 +72,26 @@ class FinishedRun:
             self.learner.predict(model, self.data.test.inputs), self.data.test.labels
         )
 
-    def of_all(self, model: Vector, count: int, round_no: int) -> Sent:
+    def list_next_values(self, model: Vector, count: int, round_no: int) -> Sent:
         """Values that the first `count` clients send in a round after training on their own rows."""
-        return self._trained(self.learner, model, count, round_no)
+        return self._train_clients(self.learner, model, count, round_no)
 
-    def resampled(self, count: int) -> Sent:
+    def resample_values(self, count: int) -> Sent:
         """Values that `count` clients send next: the run's own clients if there are enough, else
         clients from a new division of its rows.
         """
         if count <= self.clients():
-            return self.of_all(self.model, count, 1)
+            return self.list_next_values(self.model, count, 1)
         rows = self.data.train
         order = self.draws.at("dealt", count).generator().permutation(len(rows))
         starts = np.linspace(0, len(rows), count + 1).astype(np.int64)
         dealt = Clients(order=np.arange(len(rows)), starts=starts)
         learner = training.build(self.job.model, self.job.local, rows.take(order), dealt)
-        return self._trained(learner, self.model, count, 1)
+        return self._train_clients(learner, self.model, count, 1)
 
-    def _trained(self, learner: training.Learner, model: Vector, count: int, round_no: int) -> Sent:
+    def _train_clients(
+        self, learner: training.Learner, model: Vector, count: int, round_no: int
+    ) -> Sent:
         worker, found = learner.worker(), np.empty((count, learner.size), np.float32)
         for client in range(count):
             slot = ClientSlot(client, client, ClientRandomness(self.draws, client))

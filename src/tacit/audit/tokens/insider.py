@@ -60,7 +60,9 @@ def attack_as_insider(channels: Channels, draws: Draws) -> Insider:
         guessed=means[2],
         guessed_from_mean=means[3],
         bits_left=means[4],
-        by_weight=float(np.mean([_by_weight(sent, weights, own, victim) for own, victim in pairs])),
+        by_weight=float(
+            np.mean([_share_known_by_weight(sent, weights, own, victim) for own, victim in pairs])
+        ),
         equal=float((sent == sent[0]).all(axis=0).mean()),
     )
 
@@ -89,7 +91,9 @@ def _counts(others: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.stack([(others == row).sum(axis=0) for row in others])
 
 
-def _by_weight(sent: NDArray[np.int64], weights: NDArray[np.int64], own: int, victim: int) -> float:
+def _share_known_by_weight(
+    sent: NDArray[np.int64], weights: NDArray[np.int64], own: int, victim: int
+) -> float:
     """Share of parameters at which no subset of the others explains the weight counted with the
     victim's token.
 

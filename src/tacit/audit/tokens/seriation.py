@@ -79,7 +79,7 @@ def score_seriation(
     correct sign.
     """
     ways = [rebuild_values(rounds, float(true.std()), apart) for apart in (False, True)]
-    correlations = [_of_two(true, way.values) for way in ways]
+    correlations = [_correlate(true, way.values) for way in ways]
     best = int(np.argmax(np.abs(correlations)))
     found, correlation = ways[best], correlations[best]
     score = Seriation(
@@ -92,7 +92,7 @@ def score_seriation(
     return score, Rebuilt(values=found.values * (-1 if correlation < 0 else 1), placed=found.placed)
 
 
-def _of_two(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
+def _correlate(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
     """Correlation; 0 if either input is constant."""
     return float(np.corrcoef(one, other)[0, 1]) if one.std() > 0 and other.std() > 0 else 0.0
 

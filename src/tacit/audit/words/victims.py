@@ -156,5 +156,5 @@ def train_victim(
         model = first + worker.train(first, slot, slot.own.train(1), 1).row
         words = learner.vocabulary(slot)
         assert words is not None
-        private_now = learner.private_of(slot, words, 2)
+        private_now = learner.load_private(slot, words, 2)
     return ClientUnderAttack(worker, learner, client, words, model, private_now)

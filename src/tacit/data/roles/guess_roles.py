@@ -157,15 +157,15 @@ def _warn_of_leak(frame: pl.DataFrame, guess: Guess, label: str) -> Guess:
     """Add a warning to the guess if the column almost determines the label; only the owner knows
     whether it may.
     """
-    told = (
+    share = (
         measure_leak(frame, guess.column, label)
         if guess.role in ("numeric", "categorical")
         else None
     )
-    if told is None:
+    if share is None:
         return guess
     warning = (
-        f"WARNING: it alone determines the label of {100 * told:.0f} % of the rows; leave it out if"
+        f"WARNING: it alone determines the label of {100 * share:.0f} % of the rows; leave it out if"
         " nobody knows it beforehand"
     )
     return replace(guess, why=f"{guess.why}; {warning}")

@@ -122,7 +122,7 @@ class ExportForm:
             "name": self.name,
             "classes": list(self.classes),
             "text": {key: getattr(text, key) for key in said} if text else None,
-            "numbers": _said(numbers) if numbers else None,
+            "numbers": _to_dict(numbers) if numbers else None,
             "categories": [
                 {"name": one.name, "known": one.known, "onehot": one.onehot}
                 for one in self.categories
@@ -139,7 +139,7 @@ class ExportForm:
         return {name: np.ascontiguousarray(array) for name, array in found.items()}
 
 
-def _said(numbers: NumberForm) -> dict[str, Any]:
+def _to_dict(numbers: NumberForm) -> dict[str, Any]:
     return {
         "names": numbers.names,
         "picture": numbers.picture,

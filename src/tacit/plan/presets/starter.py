@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from tacit.plan.presets.one_bit import OneBitRule, one_bit_rule
+from tacit.plan.presets.one_bit import OneBitRule, choose_one_bit_rule
 
 EXAMPLE = """\
 # A plan describes one job; each table configures one part of it. `tacit check plan.toml` checks it,
@@ -153,16 +153,16 @@ def starter_text(
     file is read, where that must be stated; `test_source` is a file of test rows.
     """
     holds = set(roles.values())
-    rule = one_bit_rule(text="text" in holds, clients=owners or one_bit) if one_bit else None
+    rule = choose_one_bit_rule(text="text" in holds, clients=owners or one_bit) if one_bit else None
     return _OWN.format(
-        source=_one_line(source),
+        source=_fit_comment(source),
         source_text=quoted(source) + _read_as(encoding, header),
-        file=_one_line(file),
+        file=_fit_comment(file),
         name=quoted(name),
         promise=(
             _OWN_BASELINES
             if rule
-            else _PRIVATE.format(epsilon=float(epsilon or 8.0)) + _counted(roles, owners)
+            else _PRIVATE.format(epsilon=float(epsilon or 8.0)) + _write_client_count(roles, owners)
         ),
         holders=_holders(roles, min(one_bit, rows) if one_bit else choose_clients(rows)),
         test=_test_rows(test_source),
@@ -195,12 +195,12 @@ def _features(roles: set[str], reading: TextReading, rule: OneBitRule | None) ->
         )
     elif "text" in roles and reading.text == "binary":
         lines.append(
-            f'text = "binary"                       # hashed words: {_one_line(reading.why)}'
+            f'text = "binary"                       # hashed words: {_fit_comment(reading.why)}'
         )
     elif "text" in roles and reading.why:
         lines.append(
             'text = "listed"                       # words of a public list:'
-            f" {_one_line(reading.why)}"
+            f" {_fit_comment(reading.why)}"
         )
         lines.append(f"list = {quoted(reading.list)}")
     if roles & {"numeric", "categorical"}:
@@ -214,18 +214,18 @@ def _features(roles: set[str], reading: TextReading, rule: OneBitRule | None) ->
 
 def _read_as(encoding: str | None, header: bool | None) -> str:
     """The settings for reading a file, where they were given or detected."""
-    told = f"\nencoding = {quoted(encoding)}" if encoding else ""
+    encoding_line = f"\nencoding = {quoted(encoding)}" if encoding else ""
     if header is False:
         return (
-            f"{told}\nheader = false                        # its first line is a row, so columns"
+            f"{encoding_line}\nheader = false                        # its first line is a row, so columns"
             " are column_1, column_2, …"
         )
-    return told + (
+    return encoding_line + (
         "\nheader = true                         # its first line holds names" if header else ""
     )
 
 
-def _counted(roles: Mapping[str, str], owners: int) -> str:
+def _write_client_count(roles: Mapping[str, str], owners: int) -> str:
     """The number of clients, where only the rows determine it."""
     if "client" not in roles.values():
         return ""
@@ -234,7 +234,7 @@ def _counted(roles: Mapping[str, str], owners: int) -> str:
     )
 
 
-def _one_line(text: str) -> str:
+def _fit_comment(text: str) -> str:
     """Make a text fit for a comment: TOML allows no line ends or control characters there."""
     return "".join(
         letter if letter.isprintable() else "\ufffd" for letter in " ".join(text.split())

@@ -16,7 +16,7 @@ from tacit.column_statistics.common_values import LEAST_CLIENTS
 from tacit.errors import PlanError, did_you_mean
 from tacit.extensions import Reference
 from tacit.plan.codec import Codec
-from tacit.plan.kinds import OWN, STRICT, Count, Name, fields_of, tables_in
+from tacit.plan.kinds import OWN, STRICT, Count, Name, list_fields, tables_in
 from tacit.plan.tables.model import Model
 from tacit.plan.toml import tree_of
 
@@ -339,5 +339,5 @@ def _explain(problem: Any) -> str:
 
 def _list_keys(place: list[str]) -> list[str]:
     """Keys of a table of the policy."""
-    tables = tables_in(fields_of(Policy)[place[0]].annotation) if place else {"": Policy}
-    return list(fields_of(tables[""]))
+    tables = tables_in(list_fields(Policy)[place[0]].annotation) if place else {"": Policy}
+    return list(list_fields(tables[""]))

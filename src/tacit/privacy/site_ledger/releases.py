@@ -41,7 +41,7 @@ class ReleasedRow(NamedTuple):
 
 
 def record_cleartext(
-    disk: LedgerFile, db: sqlite3.Connection, run: str, unit: str, told: dict[str, Any]
+    disk: LedgerFile, db: sqlite3.Connection, run: str, unit: str, facts_sent: dict[str, Any]
 ) -> None:
     """Record the facts that a run receives and whom budgets belong to; raise PolicyError if that
     differs from earlier runs.
@@ -56,7 +56,7 @@ def record_cleartext(
     same = db.execute(
         "SELECT entry FROM told WHERE run = ? ORDER BY entry DESC LIMIT 1", (run,)
     ).fetchone()
-    facts = {"run": run, "unit": unit, "told": told}
+    facts = {"run": run, "unit": unit, "told": facts_sent}
     if same and {key: disk.entry(int(same[0])).body[key] for key in facts} == facts:
         return
     db.execute("INSERT INTO told VALUES (?, ?)", (disk.append("told", facts), run))

@@ -72,7 +72,7 @@ class SignedMessage(msgspec.Struct, frozen=True):
     def check_signature(self, key: ec.EllipticCurvePublicKey) -> None:
         """Raise WireError unless the message was signed with this key."""
         try:
-            key.verify(self.signature, _signed(self.subject, self.digest), _SIGNED_BY)
+            key.verify(self.signature, _bytes_to_sign(self.subject, self.digest), _SIGNED_BY)
         except InvalidSignature:
             raise WireError(
                 f"message of site {self.subject.site!r} refused: it is not signed with the site's"
@@ -87,7 +87,7 @@ def write(
 ) -> bytes:
     """Encode a message, signed if a key is given."""
     digest = hashlib.sha256(body).digest()
-    signature = key.sign(_signed(subject, digest), _SIGNED_BY) if key is not None else b""
+    signature = key.sign(_bytes_to_sign(subject, digest), _SIGNED_BY) if key is not None else b""
     head = msgspec.msgpack.encode(_Header(subject, digest, len(body), signature))
     return b"".join((_LEAD.pack(_MAGIC, len(head)), head, body))
 
@@ -137,5 +137,5 @@ def expect(message: SignedMessage, **wanted: object) -> SignedMessage:
     return message
 
 
-def _signed(subject: MessageSubject, digest: bytes) -> bytes:
+def _bytes_to_sign(subject: MessageSubject, digest: bytes) -> bytes:
     return b"tacit letter" + msgspec.msgpack.encode(subject) + digest

@@ -22,7 +22,7 @@ def choose_reading(start: Starter, words: int) -> tuple[TextReading, str]:
     ordered = data.find_word_list(code)
     named = f"the first {words:,} words of the {features.get_language_name(code)} list"
     if ordered is None:
-        return _unmeasured(language, code)
+        return _choose_by_language(language, code)
     settings = Features(text="listed", list=code, words="unicode", buckets=words)
     found = features.measure_coverage(
         rows, columns, settings, select_common_words(ordered, words, unicode=True)
@@ -42,20 +42,20 @@ def choose_reading(start: Starter, words: int) -> tuple[TextReading, str]:
             )
         )
         return TextReading("listed", code, why), sample
-    why = f"{named} {_has(found)}"
+    why = f"{named} {_describe_coverage(found)}"
     return (
         TextReading("binary", "", why),
         f"{sample} That is too few, so the plan uses hashed words, which cover all of them.",
     )
 
 
-def _has(found: features.Coverage) -> str:
+def _describe_coverage(found: features.Coverage) -> str:
     if found.texts_seen < found.words_seen or found.texts_seen < 0.9:
         return f"occur in only {found.texts_seen:.0%} of the texts"
     return f"are only {found.words_seen:.0%} of all words"
 
 
-def _unmeasured(language: features.Language, code: str) -> tuple[TextReading, str]:
+def _choose_by_language(language: features.Language, code: str) -> tuple[TextReading, str]:
     """The choice without a list on this machine: by the language alone."""
     if language.code == "en":
         return (
