@@ -98,7 +98,7 @@ class Draws(AddressedDraws):
 
     @staticmethod
     def from_system() -> Draws:
-        """Root that nobody can repeat, keyed by the operating system."""
+        """Root that nobody can reproduce, with a key from the operating system."""
         return Draws(os.urandom(32))
 
     def sealed(self, *address: int | str) -> Draws:

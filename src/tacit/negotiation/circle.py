@@ -15,7 +15,7 @@ from tacit.negotiation.link import Kind, Link, greeting
 from tacit.negotiation.terms import NegotiationTerms
 
 _STRANGERS = 32
-"""Connections without a greeting that are held at once."""
+"""Maximum number of open connections without a greeting."""
 _RETRY_SECONDS = 0.05
 _GREETING_SECONDS = 5.0
 _GOODBYE_SECONDS = 1.0

@@ -91,7 +91,7 @@ def find_smallest(scores: Floats, count: int) -> Order:
 
 
 def count_bad(clients: int, share: float, most: float = 0.5) -> int:
-    """The number of clients assumed malicious: the share rounded up, but always less than `most` of
-    them.
+    """The number of clients assumed malicious: the share rounded up, but always below the share
+    `most`.
     """
     return max(0, min(math.ceil(share * clients - 1e-9), math.ceil(most * clients) - 1))

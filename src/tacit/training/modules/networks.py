@@ -127,7 +127,7 @@ class PooledEmbedding(nn.Module):
 
 
 class RecurrentEmbedding(nn.Module):
-    """Word embeddings and an LSTM layer of 50 units; its last state and further features feed a
+    """Word embeddings and an LSTM layer of 50 units; its last state and the dense features feed a
     feed-forward net.
     """
 
