@@ -24,7 +24,7 @@ import polars as pl
 from bench import ROOT
 from bench.made_sets import MADE, file_of
 from tacit import data, plan, simulation
-from tacit.plan.presets.one_bit import one_bit_rule
+from tacit.plan.presets.one_bit import choose_one_bit_rule
 from tacit.plan.presets.private_rule import TABLES, inputs_of, rule
 from tacit.plan.presets.starter import starter_text
 from tacit.randomness import Draws
@@ -77,7 +77,7 @@ class GridRun:
         if self.arm == "scikit-learn":
             return ""
         if self.arm == "one-bit":
-            return str(one_bit_rule(text=_is_text(self.source), clients=self.people))
+            return str(choose_one_bit_rule(text=_is_text(self.source), clients=self.people))
         inputs = inputs_of(
             {"data": {"source": self.source, "columns": asdict(self.settings().columns)}}
         )

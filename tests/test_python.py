@@ -15,7 +15,7 @@ import pytest
 import tacit
 from tacit import progress, report
 from tacit.plan import Plan
-from tacit.plan.kinds import fields_of, tables_in
+from tacit.plan.kinds import list_fields, tables_in
 from tacit.report import as_json
 from tests.report import made_up
 
@@ -99,7 +99,7 @@ def test_what_is_neither_is_refused() -> None:
 
 def tables(table: type) -> Iterator[type]:
     yield table
-    for field in fields_of(table).values():
+    for field in list_fields(table).values():
         for inner in tables_in(field.annotation).values():
             yield from tables(inner)
 

@@ -1,4 +1,6 @@
-"""A module in two lines: columns guessed, clients named or dealt, promises kept, and refusals in our words."""
+"""A module in two lines: columns guessed, clients named or dealt, promises kept, and refusals in
+our words.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +46,9 @@ def test_two_logits_for_two_classes_will_do_and_rows_may_be_read_once() -> None:
     assert 0 <= run.metrics["accuracy"][-1] <= 1
     assert set(run.predict(ROWS)) <= {"no", "yes"}
     assert np.allclose(run.predict_proba(ROWS).sum(axis=1), 1)
-    with pytest.raises(tacit.RunError, match=r"hand the module itself over, as module="):
+    with pytest.raises(tacit.RunError, match=r"pass the module itself, as module="):
         tacit.Run("Linear-1").predict(ROWS)
-    with pytest.raises(tacit.PlanError, match=r"hand the module itself over in Python, as module="):
+    with pytest.raises(tacit.PlanError, match=r"pass the module itself in Python, as module="):
         tacit.Run("Linear-1", allow_code=True).predict(ROWS)
 
 
@@ -58,9 +60,9 @@ class Talkative(torch.nn.Linear):
 @pytest.mark.parametrize(("module", "said"), [
     (lambda: torch.nn.Linear(7, 1), r"read rows as a tensor of shape \(2, 2\).*make its first layer fit 2 inputs"),
     (lambda: torch.nn.Linear(2, 3), r"return 1 or 2 logits for each row, got shape \(2, 3\)"),
-    (lambda: Talkative(2, 1), "a tensor of logits, got dict"),
+    (lambda: Talkative(2, 1), "a tensor of logits, but it returns a dict"),
     (lambda: torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1)), "GroupNorm"),
-    (lambda: torch.nn.LSTM(2, 1), "a tensor of logits, got tuple"),
+    (lambda: torch.nn.LSTM(2, 1), "a tensor of logits, but it returns a tuple"),
 ])  # fmt: skip
 def test_what_cannot_be_trained_is_refused_in_words(module, said) -> None:
     with pytest.raises(tacit.PlanError, match=said):
@@ -107,8 +109,8 @@ def test_probabilities_in_place_of_logits_are_refused(module) -> None:
     with pytest.raises(
         tacit.PlanError,
         match=(
-            r"needs to return logits, got probabilities.*take the softmax or sigmoid at its end"
-            r" away"
+            r"must return logits, but it returns probabilities.*remove the softmax or sigmoid at "
+            r"its end"
         ),
     ):
         tacit.train(module(), ROWS, label="bought", clients="owner", privacy="none", rounds=1)

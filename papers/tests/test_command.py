@@ -160,7 +160,7 @@ def test_the_page_shows_the_largest_scale_that_was_run(capsys: Capture, tmp_path
         (("made-up", "--table", "9"), "made-up has tables 1, 2, 3-large"),
         (
             ("made-up", "--table", "3-large", "--scale", "smoke"),
-            "no such table at --scale smoke; it has it at --scale full",
+            "no such table at --scale smoke; it exists at --scale full",
         ),
     ],
 )

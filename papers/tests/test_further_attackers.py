@@ -17,7 +17,7 @@ WORDS = tuple(map(str, range(400)))
 def net() -> WordNetwork:
     torch.manual_seed(0)
     made = WordNetwork(
-        WordTableShape(shared_rows=0, width=16, beside=0, outputs=1),
+        WordTableShape(shared_rows=0, width=16, dense=0, outputs=1),
         BidirectionalReader(16, 60),
         120,
         0.0,

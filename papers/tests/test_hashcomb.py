@@ -119,7 +119,7 @@ def test_honest_halves_share_no_row(name) -> None:
 
 TABLES = [
     "2",
-    "2-beside",
+    "2-baselines",
     "3-differences",
     "fig4-gap",
     "range",

@@ -14,7 +14,7 @@ from tacit.runs import record
 from tacit_papers.figure import estimate_cell
 from tacit_papers.fill import fill_cells
 from tacit_papers.lazyinf import PAPER, printed, promise, runs
-from tacit_papers.lazyinf.decisions import rejected_chance
+from tacit_papers.lazyinf.decisions import compute_rejection_probability
 from tacit_papers.published import PLAN, PaperCell, PaperTable, PaperTrial
 from tacit_papers.runs import _score_votes
 from tests.data.conftest import need
@@ -105,11 +105,13 @@ def test_noise_turns_a_decision_round_as_often_as_binomials_say(epsilon, chances
     """Each of 99 testers finds a contributor helpful with a chance of 100 to 60 %: the mean over how many of them do."""
     for share, chance in zip((1.0, 0.9, 0.8, 0.7, 0.6), chances, strict=True):
         mean = sum(
-            binom.pmf(count, 99, share) * rejected_chance(count, 99, epsilon)
+            binom.pmf(count, 99, share) * compute_rejection_probability(count, 99, epsilon)
             for count in range(100)
         )
         assert mean == pytest.approx(chance, abs=6e-4)
-    assert rejected_chance(40, 99, epsilon) == pytest.approx(1 - rejected_chance(59, 99, epsilon))
+    assert compute_rejection_probability(40, 99, epsilon) == pytest.approx(
+        1 - compute_rejection_probability(59, 99, epsilon)
+    )
 
 
 def test_what_is_called_one_is_a_half_per_vote_and_99_times_that_per_round() -> None:

@@ -63,7 +63,7 @@ def test_counts() -> None:
         for k_of in ("rows", "other_rows")
     }
     assert (ends[1, "rows"], ends[554, "rows"], ends[554, "other_rows"]) == (30_162, 554, 0)
-    assert ends[1, "other_rows"] < 30_162, "rows without an equal stay"
+    assert ends[1, "other_rows"] < 30_162, "by the second unique rows stay"
 
 
 def test_times_are_shares_of_the_two_ends() -> None:

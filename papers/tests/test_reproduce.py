@@ -347,7 +347,7 @@ def test_a_long_note_stands_under_the_first_of_its_tables_only(tmp_path) -> None
     shown = [page.TableAtScale("full", table, []) for table in tables]
     text = page.render(paper, shown, tmp_path)
     assert (text.count(long), text.count(short)) == (1, 2)
-    assert text.index("The note under “Table of a” holds here too.") > text.index("Table of c")
+    assert text.index("The note under “Table of a” applies here too.") > text.index("Table of c")
 
 
 def test_figures_of_a_former_page_are_found_again_and_more_seeds_join_them(tmp_path) -> None:

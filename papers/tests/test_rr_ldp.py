@@ -152,7 +152,10 @@ def test_a_dictionary_reads_hashed_words(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_most_common_words_of_a_text() -> None:
     known_to = Counter({"a": 1, "b": 9, "c": 9, "d": 2})
     assert keywords._most_common(["a", "d", "c", "b", "a"], known_to, 2) == ["a", "b", "a"]
-    assert keywords._kept(["War of the worlds: war!", ""], None) == [["war", "worlds", "war"], []]
+    assert keywords._select_words(["War of the worlds: war!", ""], None) == [
+        ["war", "worlds", "war"],
+        [],
+    ]
 
 
 def test_limited_keeps_the_most_frequent_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +205,7 @@ def made_up(count: int = 120) -> data.Table:
 def test_word2vec_repeats_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus, "load_table", lambda _plan: made_up())
     found = [
-        corpus._averaged(name, made_up(), 0)[0].inputs.matrix
+        corpus._average_vectors(name, made_up(), 0)[0].inputs.matrix
         for name in ("train", "train", "full", "limited")
     ]
     assert np.array_equal(found[0], found[1])

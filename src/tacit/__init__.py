@@ -1,5 +1,5 @@
-"""Tacit: train models on data that stays with the people it is about, and say exactly what was
-promised to them.
+"""Tacit: federated learning on data that stays with its owners, with a stated privacy guarantee for
+each person.
 
 >>> import tacit
 >>> plan = tacit.Plan(name="mine", data=tacit.Data(source="imdb", clients=100))
@@ -149,7 +149,7 @@ _ELSEWHERE = {
     "tacit.errors": ("DataError", "PlanError", "RunError", "TacitError"),
 }
 _HOME = {name: module for module, names in _ELSEWHERE.items() for name in names}
-"""Where a name comes from; every other one is a table of the plan."""
+"""Module of each public name; every other name is a table of the plan."""
 
 
 def __getattr__(name: str) -> Any:
@@ -166,5 +166,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return what there is to complete, loaded or not."""
+    """List all public names for completion, loaded or not."""
     return sorted({*__all__, "plan"})

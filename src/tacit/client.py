@@ -1,6 +1,6 @@
 """A client on its own machine: a public name, a block of rows, and its own randomness.
 
-The name is public and stands on messages. The block says which of the site's rows belong to the
+The name is public and appears in messages. The block says which of the site's rows belong to the
 client. The randomness is the client's secret and is never part of the agreement.
 """
 
@@ -14,7 +14,7 @@ from tacit.randomness import ClientDraws, Draws
 class ClientRandomness(NamedTuple):
     """A client's own randomness: a root that only its site holds, and an address below it.
 
-    `epoch` is drawn anew whenever a deployed site starts. It is empty in a simulation, so that noise
+    `epoch` is drawn whenever a deployed site starts. It is empty in a simulation, so that noise
     is reproducible.
     """
 

@@ -171,15 +171,15 @@ def load(key: str, reference: Reference) -> Any:
     if reference.sha256 not in ("", found):
         raise PlanError(
             f"{where}: the code in {file} is not the one that was recorded: its SHA-256 is"
-            f" {found[:16]}…, the recorded one {reference.sha256[:16]}…; put the recorded file"
-            " back, or train again"
+            f" {found[:16]}…, the recorded one {reference.sha256[:16]}…; restore the recorded file,"
+            " or train again"
         )
     try:
         return getattr(importlib.import_module(reference.module), reference.attribute)
     except ImportError as error:
         raise PlanError(
-            f"{where} cannot be imported ({error}); install what it imports, or give the folder of"
-            " that: PYTHONPATH=FOLDER tacit …"
+            f"{where} cannot be imported ({error}); install what it imports, or add that folder:"
+            " PYTHONPATH=FOLDER tacit …"
         ) from None
     except AttributeError:
         raise PlanError(

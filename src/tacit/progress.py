@@ -75,7 +75,7 @@ class ProgressObserver:
         """Observe how much of a data set is downloaded."""
 
     def pictures(self, done: int, total: int) -> None:
-        """Observe how many pictures a frozen network has read."""
+        """Observe how many images a frozen network has read."""
 
     def title(self, arm: ArmProgress) -> str:
         """Name of an arm; the run itself is called like its folder."""
@@ -121,7 +121,7 @@ class LiveProgress(ProgressObserver):
         self._waiting.update(text=format_arrived(what, done, total))
 
     def pictures(self, done: int, total: int) -> None:
-        """Show how many pictures a frozen network has read."""
+        """Show how many images a frozen network has read."""
         self._waiting.update(text=format_pictures_read(done, total))
 
     def _drawn(self) -> RenderableType:
@@ -192,7 +192,7 @@ class NotebookProgress(ProgressObserver):
         self._draw()
 
     def pictures(self, done: int, total: int) -> None:
-        """Show how many pictures a frozen network has read."""
+        """Show how many images a frozen network has read."""
         self._waiting = format_pictures_read(done, total)
         self._draw()
 
@@ -242,8 +242,8 @@ def format_arrived(what: str, done: int, total: int | None) -> str:
 
 
 def format_pictures_read(done: int, total: int) -> str:
-    """Describe how many pictures were read."""
-    return f"reading pictures: {done:,} of {total:,}"
+    """Describe how many images were read."""
+    return f"reading images: {done:,} of {total:,}"
 
 
 def _in_notebook() -> bool:

@@ -98,7 +98,7 @@ class Draws(AddressedDraws):
 
     @staticmethod
     def from_system() -> Draws:
-        """Root that nobody can repeat, keyed by the operating system."""
+        """Root that nobody can reproduce, with a key from the operating system."""
         return Draws(os.urandom(32))
 
     def sealed(self, *address: int | str) -> Draws:
@@ -106,7 +106,7 @@ class Draws(AddressedDraws):
 
         Guarantees: a party that holds the new root can draw everything below it and nothing else;
         the key of this root cannot be computed from it. What both sides of an exchange may know is
-        handed over sealed.
+        passed sealed.
         """
         return Draws(self.at(*address)._derive(32, b"tacit-sealed"))
 

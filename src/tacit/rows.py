@@ -106,7 +106,7 @@ class Mixed:
     """Token sequences with further features; the width is that of the tokens."""
 
     tokens: Dense
-    beside: Dense
+    dense: Dense
 
     @property
     def width(self) -> int:
@@ -118,13 +118,13 @@ class Mixed:
 
     def take(self, order: NDArray[np.int64]) -> Mixed:
         """Select rows, in the given order."""
-        return Mixed(tokens=self.tokens.take(order), beside=self.beside.take(order))
+        return Mixed(tokens=self.tokens.take(order), dense=self.dense.take(order))
 
     def followed_by(self, other: Self) -> Mixed:
         """Append the rows of another value."""
         return Mixed(
             tokens=self.tokens.followed_by(other.tokens),
-            beside=self.beside.followed_by(other.beside),
+            dense=self.dense.followed_by(other.dense),
         )
 
 
@@ -201,7 +201,7 @@ class Lexicon:
 
 
 def find_picture_shape(values: int) -> tuple[int, int] | None:
-    """Side and channels of a square picture with this number of values, grey or RGB; None if there
+    """Side and channels of a square image with this number of values, grey or RGB; None if there
     is none.
 
     No number is both a square and three times a square, so the shape follows from the count.

@@ -1,4 +1,6 @@
-"""The attack on messages: it reads a message in the clear, finds nothing in noise, and says whose sum it sees."""
+"""The attack on messages: it reads a message in the clear, finds nothing in noise, and says whose
+sum it sees.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ COLOURS, SIZES = ("red", "green", "blue", "grey", "black", "white"), ("s", "m", 
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write 160 texts of eight different words, none more frequent than another, and the labels in turn."""
+    """Write 160 texts of eight different words, none more frequent than another, and the labels in
+    turn.
+    """
     random, path = np.random.default_rng(5), tmp_path_factory.mktemp("rows") / "texts.csv"
     lines = [
         f"{' '.join(random.choice(WORDS, 8, replace=False))},{'up' if row % 2 else 'down'}"
@@ -109,7 +113,9 @@ def test_one_row_in_the_clear_is_read(texts: Path, model: Mapping[str, object]) 
 def test_noise_in_place_of_a_message_is_at_chance(
     texts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broken twin: what is seen is noise that has nothing to do with the client. Intervals of 95 % cover .5 at fixed seeds."""
+    """The broken twin: what is seen is noise that has nothing to do with the client. Intervals of
+    95 % cover .5 at fixed seeds.
+    """
 
     def noise(observed: views.Observed, victim: views.MessageVictim) -> np.ndarray:
         return (
@@ -157,11 +163,11 @@ def test_the_server_sees_what_noise_on_the_sum_hides(texts: Path) -> None:
     audit = read_messages(job(texts, codec=codec), 12, (3, 4))
     lines = {line.who: line for line in audit.of("words")}
     assert lines[BEFORE_NOISE].auc.mean > 0.99
-    (summed,) = [line for who, line in lines.items() if "noised sum of 128 clients" in who]
+    (summed,) = [line for who, line in lines.items() if "noisy sum of 128 clients" in who]
     assert summed.auc_without is not None
     assert abs(summed.auc.mean - summed.auc_without.mean) < 0.1
     assert lines["… and knows the update of every other client"].auc.mean < 0.65
-    assert any("[secure_aggregation] it sees the sum alone" in note for note in audit.notes)
+    assert any("[secure_aggregation] it sees only the sum" in note for note in audit.notes)
 
 
 def test_little_noise_on_the_sum_hides_less_from_who_knows_the_others(texts: Path) -> None:
@@ -180,12 +186,14 @@ def test_under_a_secure_aggregation_no_single_message_is_seen(texts: Path) -> No
     )
     parties = {reading.who for reading in found.readings}
     assert not parties & {BEFORE_NOISE, ONE_MESSAGE}
-    (who,) = [one for one in parties if "the secure sum of 40 clients" in one]
+    (who,) = [one for one in parties if "the securely aggregated sum of 40 clients" in one]
     assert of(found, "words", who).auc > 0.5
 
 
 def test_equal_tokens_tell_who_changed_nothing(texts: Path) -> None:
-    """Most clients leave most words as they are, so a token unlike theirs gives a word away: no secret is needed for that."""
+    """Most clients leave most words as they are, so a token unlike theirs gives a word away: no
+    secret is needed for that.
+    """
     codec = {"name": "hashcomb", "x_min": -0.05, "x_max": 0.05, "levels": 8}
     found = attack_messages(job(texts, codec=codec), 8)
     (who,) = [reading.who for reading in found.readings if "without the secret" in reading.who]
@@ -262,7 +270,7 @@ def test_numbers_alone_leave_the_labels(table: Path) -> None:
     numbers = job(table, data={"source": str(table), "clients": 128, "columns": columns})
     audit = read_messages(numbers, 12, (3,))
     assert audit.things == [LABELS]
-    assert any("Neither words nor categories" in note for note in audit.notes)
+    assert any("No layer that is sent has inputs" in note for note in audit.notes)
     assert any("values of numeric columns" in note for note in audit.notes)
 
 

@@ -1,4 +1,6 @@
-"""Attacks on tokens: each succeeds on what is known to be broken, and fails where nothing is to be had."""
+"""Attacks on tokens: each succeeds on what is known to be broken, and fails where nothing is to be
+had.
+"""
 
 from dataclasses import replace
 from itertools import islice
@@ -69,7 +71,9 @@ SCHEMES = {
 def test_the_order_shows_wherever_parameters_share_tokens_and_not_with_keyed_ones(
     scheme: str, rounds: int
 ) -> None:
-    """Under the keyed scheme 0.1 is eight standard deviations of a correlation by chance, twice tried."""
+    """Under the keyed scheme 0.1 is eight standard deviations of a correlation by chance, twice
+    tried.
+    """
     values = drifting(rounds)
     seen = [
         SCHEMES[scheme](RANGE.channels(one, FINEST), number) for number, one in enumerate(values)
@@ -178,7 +182,9 @@ def test_short_tokens_collide_as_often_as_expected_and_spoil_reading(
 
 
 def write_numbers(path: Path, rows: int = 300) -> Path:
-    """Write ten numbers a row and a label that depends on them: every weight of a net moves in every round."""
+    """Write ten numbers a row and a label that depends on them: every weight of a net moves in
+    every round.
+    """
     random = np.random.default_rng(0)
     table = random.random((rows, 10))
     labels = ["up" if row.sum() + 0.3 * random.normal() > 5 else "down" for row in table]
@@ -228,8 +234,8 @@ def run(folder: Path) -> FinishedRun:
     return load_finished_run(folder)
 
 
-CAUGHT = {"a parameter less than there are", "counts that do not add up"}
-FOREIGN = "tokens made up, at a tenth of the parameters"
+CAUGHT = {"one parameter too few", "counts that do not add up"}
+FOREIGN = "random tokens at a tenth of the parameters"
 
 
 @pytest.mark.parametrize(
@@ -243,7 +249,7 @@ FOREIGN = "tokens made up, at a tenth of the parameters"
             {
                 *CAUGHT,
                 FOREIGN,
-                "the histogram of the round before",
+                "the histogram of the previous round",
                 "tokens moved to the next parameter",
             },
         ),

@@ -46,7 +46,7 @@ def test_advice_as_json_agrees_with_itself(capsys: Capture) -> None:
 def test_a_plan_without_noise_needs_no_advice(capsys: Capture) -> None:
     said = tacit(capsys, "advise", "plan.toml", "-o", "codec={name='plain'}")
     assert said.code == 2
-    assert "needs codec.name = 'rr'" in said.err
+    assert "requires codec.name = 'rr'" in said.err
 
 
 @pytest.mark.parametrize(

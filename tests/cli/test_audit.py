@@ -1,4 +1,6 @@
-"""tacit audit: what its commands print, write and refuse; tests/audit says whether the attacks are right."""
+"""tacit audit: what its commands print, write and refuse; tests/audit says whether the attacks are
+right.
+"""
 
 from __future__ import annotations
 
@@ -169,7 +171,7 @@ def test_tokens_are_only_in_runs_of_hashcomb(capsys: Capture, here: Path) -> Non
     small_run(here, codec={"name": "plain"})
     said = tacit(capsys, "audit", "tokens", "small-1", "--json")
     assert said.code == json.loads(said.out)["error"]["exit_code"] == 6
-    assert "needs codec.name = 'hashcomb'" in said.err
+    assert "name a run of the codec 'hashcomb'" in said.err
     small_run(here, codec={"name": "hashcomb", "x_min": [-0.1] * 3, "x_max": [0.1] * 3})
     said = tacit(capsys, "audit", "tokens", "small-2")
-    assert (said.code, "needs one range for all layers" in said.err) == (6, True)
+    assert (said.code, "each layer has its own range" in said.err) == (6, True)

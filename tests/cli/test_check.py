@@ -33,7 +33,7 @@ def test_more_clients_than_rows_are_refused_with_the_number_that_fits(capsys: Ca
     tacit(capsys, "init", "--from", "my.csv")
     said = tacit(capsys, "check", "plan.toml", "-o", "data.clients=80")
     assert said.code == 2
-    assert "data.clients = 80 is more than there is room for" in said.err
+    assert "data.clients = 80 is too many" in said.err
     assert "set data.clients to 48 or less" in said.err
     assert "40 rows without a label were dropped" in said.err
     assert (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.cli.folders import figures, listed_figures
+from tacit.cli.folders import figures, summarise_listed_run
 from tacit.runs.record import lines
 from tests.cli.made_up import tacit
 from tests.report import made_up
@@ -33,7 +33,7 @@ def test_a_finished_run_is_listed_from_a_third_of_its_entries(
 @pytest.mark.parametrize("stop", [None, 3])
 def test_the_list_says_what_all_entries_say(tmp_path: Path, stop: int | None) -> None:
     folder = made_up.folder(tmp_path, made_up.record(rounds=5, stop=stop))
-    brief, full = listed_figures(folder), figures(folder)
+    brief, full = summarise_listed_run(folder), figures(folder)
     own, same = brief.arm("run"), full.arm("run")
     assert own is not None
     assert same is not None

@@ -107,9 +107,9 @@ def test_a_patch_sets_its_inputs_and_the_label(inputs, value) -> None:
 def test_without_columns_the_patch_is_at_the_end_and_beside_words_it_is_in_the_numbers() -> None:
     words = Dense(matrix=np.zeros((4, 3), np.int32), width=50, tokens=True)
     numbers = Dense(matrix=np.zeros((4, 12), np.float32), width=12)
-    found = apply_patch(Mixed(tokens=words, beside=numbers), np.array([1]), Backdoor())
+    found = apply_patch(Mixed(tokens=words, dense=numbers), np.array([1]), Backdoor())
     assert found.tokens is words
-    np.testing.assert_array_equal(np.flatnonzero(found.beside.matrix), 12 + np.arange(3, 12))
+    np.testing.assert_array_equal(np.flatnonzero(found.dense.matrix), 12 + np.arange(3, 12))
 
 
 def test_attacks_on_updates_leave_rows_alone_and_what_cannot_be_is_refused() -> None:

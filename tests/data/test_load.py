@@ -52,7 +52,7 @@ def test_validation_takes_train_rows_and_puts_the_test_rows_aside(draws: Draws) 
     assert (chosen.train.height, chosen.test.height) == (12, 3)
     assert not set(chosen.test["text"]) & set(whole.test["text"])
     assert set(chosen.train["text"]) | set(chosen.test["text"]) == set(whole.train["text"])
-    assert "put aside" in chosen.source
+    assert "test rows are not used" in chosen.source
 
 
 def test_no_hold_out(draws: Draws) -> None:
@@ -217,7 +217,7 @@ def test_whole_floats_are_classes(draws: Draws) -> None:
         ([None, None, None], "column is empty"),
         (["a", "a", "a"], "two classes"),
         ([0.1, 0.2, 0.3], "decimal"),
-        ([f"id{number}" for number in range(300)], "are no classes"),
+        ([f"id{number}" for number in range(300)], "are not classes"),
         ([[1], [2], [1]], "one plain value"),
     ],
 )

@@ -51,7 +51,7 @@ def test_a_share_of_the_train_rows_is_taken_from_clients(tmp_path):
     [
         (
             {"words": ["a", "b"] * 5, "label": ["no", "yes"] * 5},
-            "data.columns.text needs a column that exists, got 'text'",
+            "data.columns.text = 'text': there is no such column",
         ),
         (
             {"text": ["a", "b"] * 5, "label": ["no", "perhaps"] * 5},

@@ -104,7 +104,9 @@ def test_a_stored_table_with_other_cells_is_made_again_or_said(
     assert len(web.asked) == 2
     for spoilt in ("", "md5:0", "sha256:0"):
         get_checksum_path(place).write_text(spoilt)
-        with pytest.raises(DataError, match=r"Refused: .*origin-1\.arrow is not as it was written"):
+        with pytest.raises(
+            DataError, match=r"Refused: .*origin-1\.arrow was changed after it was written"
+        ):
             store.read_data_set("tiny")
 
 

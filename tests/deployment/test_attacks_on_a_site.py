@@ -200,7 +200,7 @@ def test_a_helper_takes_no_round_from_inside_a_letter(tmp_path) -> None:
 
     servers["c"].send = later  # type: ignore[method-assign]
     assert ask_helper(servers["c"], answers, exchange=HELPS) is None
-    assert "needs round_no 2, got 1" in network.told["c"][-1]
+    assert "round_no must be 2, got 1" in network.told["c"][-1]
 
 
 def test_a_plans_own_name_may_have_any_letters(tmp_path) -> None:

@@ -391,7 +391,7 @@ def test_votes_on_one_contributor_again_and_again_are_refused(voting, tmp_path) 
 
     paid, told = paid_by_voters(voting, tmp_path, repeated)
     assert any(
-        "need contributors among the 9 clients of the run, each once" in sentence
+        "contributors must be distinct clients of the run, from 0 to 8" in sentence
         for sentence in told
     )
     assert max(paid) < 8 * 4_000_000

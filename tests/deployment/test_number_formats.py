@@ -1,4 +1,6 @@
-"""Sites agree on how numbers are written: none reads 1.234 as 1234 while another reads it as 1.234, and none guesses alone."""
+"""Sites agree on how numbers are written: none reads 1.234 as 1234 while another reads it as 1.234,
+and none guesses alone.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def run(
     said: dict[int, dict[str, object]] | None = None,
     **data: object,
 ):
-    """Return a run between sites whose files have such cells, and what each site logged; `said` is what owners say in site.toml."""
+    """Return a run between sites whose files have such cells, and what each site logged; `said` is
+    what owners say in site.toml.
+    """
     logs: list[list[str]] = [[] for _ in files]
     owners = [
         owner(
@@ -82,8 +86,9 @@ def test_a_file_that_the_agreed_mark_would_misread_is_refused(tmp_path: Path) ->
         run(tmp_path, [PLAIN, with_comma(PLAIN), PLAIN], {1: {"tell": logs.append}})
     assert logs[-1].endswith(
         " refused: column 'lab': the run agreed on a decimal point, this file seems to have a"
-        " decimal comma, and some cells look like 1,234 or 1.234, which are other numbers then."
-        " Look at the file, and set decimal in site.toml to 'point' or 'comma', as the file has it"
+        " decimal comma, and some cells look like 1,234 or 1.234, which would become other "
+        "numbers. Check the file, and set decimal in site.toml to 'point' or 'comma', as the file "
+        "has it"
     )
 
 

@@ -55,7 +55,7 @@ def test_json_round_trip():
     ],
 )
 def test_from_dict_refuses_anything_else(tree):
-    with pytest.raises(DataError, match=r"Fitted\.from_dict needs"):
+    with pytest.raises(DataError, match=r"Fitted\.from_dict cannot read"):
         Fitted.from_dict(tree)
 
 

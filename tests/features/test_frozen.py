@@ -128,7 +128,7 @@ def test_rows_of_a_plan_hold_what_the_network_reads(network: Counting, tmp_path:
 
 def test_a_projection_is_fitted_on_public_rows_only(network: Counting, tmp_path: Path) -> None:
     settings = Features(image="efficientnet_lite0", project=2)
-    with pytest.raises(PlanError, match=r"features\(project=2\) needs public rows"):
+    with pytest.raises(PlanError, match=r"features\(project=2\) is fitted on public rows"):
         fit(FRAME, COLUMNS, settings, reader=reader(tmp_path))
     fitted = fit(FRAME[:5], COLUMNS, settings, reader=reader(tmp_path), public=FRAME[5:])
     others = fit(FRAME[2:4], COLUMNS, settings, reader=reader(tmp_path), public=FRAME[5:])

@@ -51,11 +51,13 @@ def test_bytes_become_brightness(series):
 )
 def test_what_is_no_image_is_refused(values):
     series = frame(pl.Series(values, strict=False))
-    with pytest.raises(DataError, match=r"features\(image='image'\) needs"):
+    with pytest.raises(DataError, match=r"features\(image='image'\): the column must hold"):
         encode(series, COLUMNS, Features(), fit(series, COLUMNS, Features()))
 
 
 def test_another_size_than_in_training_is_refused():
     fitted = fit(frame(pl.Series([[1, 2], [3, 4]])), COLUMNS, Features())
-    with pytest.raises(DataError, match="needs 2 values an image, as in training, got 3"):
+    with pytest.raises(
+        DataError, match="must hold 2 values per image, as in training, but it has 3"
+    ):
         encode(frame(pl.Series([[1, 2, 3], [3, 4, 5]])), COLUMNS, Features(), fitted)

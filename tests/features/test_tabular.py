@@ -158,12 +158,12 @@ def test_sequences_stand_beside_the_others():
     settings = All(text="sequence", length=3)
     inputs = encoded(ADULT, MIXED, settings).inputs
     np.testing.assert_array_equal(
-        inputs.beside.matrix, encoded(ADULT, COLUMNS, settings).inputs.matrix
+        inputs.dense.matrix, encoded(ADULT, COLUMNS, settings).inputs.matrix
     )
     text = encoded(ADULT, Columns(text=("text",), label="income"), settings).inputs
     np.testing.assert_array_equal(inputs.tokens.matrix, text.matrix)
     assert (len(inputs), inputs.width) == (len(ADULT), 5001)
-    assert inputs.take(np.array([2])).beside.matrix.tolist() == inputs.beside.matrix[2:3].tolist()
+    assert inputs.take(np.array([2])).dense.matrix.tolist() == inputs.dense.matrix[2:3].tolist()
 
 
 @pytest.mark.parametrize("columns", [COLUMNS, MIXED, Columns(text=("text",), label="income")])

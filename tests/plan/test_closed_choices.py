@@ -30,7 +30,7 @@ from tacit.features.encoding import _encode_text
 from tacit.features.fitting import _projection
 from tacit.features.text import hashed_text
 from tacit.plan import Plan
-from tacit.plan.kinds import fields_of, tables_in
+from tacit.plan.kinds import list_fields, tables_in
 from tacit.plan.presets import privacy as presets_privacy
 from tacit.plan.presets.privacy import expanded
 from tacit.plan.tables import server as server_table
@@ -74,7 +74,7 @@ def choices(kind: Any) -> tuple[Any, ...]:
 
 def tables(table: type) -> Iterator[type]:
     yield table
-    for field in fields_of(table).values():
+    for field in list_fields(table).values():
         for inner in tables_in(field.annotation).values():
             yield from tables(inner)
 
@@ -82,7 +82,7 @@ def tables(table: type) -> Iterator[type]:
 DECLARED = {
     f"{table.__name__}.{name}"
     for table in tables(Plan)
-    for name, field in fields_of(table).items()
+    for name, field in list_fields(table).items()
     if len(choices(field.annotation)) > 1
 }
 

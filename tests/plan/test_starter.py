@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from tacit import plan as plans
-from tacit.plan.presets.one_bit import one_bit_rule
+from tacit.plan.presets.one_bit import choose_one_bit_rule
 from tacit.plan.presets.starter import EXAMPLE, choose_clients, quoted, starter_text
 
 
@@ -61,6 +61,7 @@ def test_private_plans_leave_settings_of_tables_and_texts_to_the_preset() -> Non
 @pytest.mark.parametrize("text", [True, False])
 def test_the_server_steps_further_the_more_clients_there_are(text: bool) -> None:
     steps = [
-        one_bit_rule(text=text, clients=clients).server_rate for clients in (10, 100, 1000, 100_000)
+        choose_one_bit_rule(text=text, clients=clients).server_rate
+        for clients in (10, 100, 1000, 100_000)
     ]
     assert steps[0] == steps[1] < steps[2] < steps[3]

@@ -393,7 +393,7 @@ def test_a_run_of_an_early_version_is_still_shown(tmp_path: Path) -> None:
         "unit": "run",
         "epsilon": None,
         "delta": 1e-05,
-        "basis": "as it was recorded",
+        "basis": "as recorded",
     }
 
 

@@ -121,13 +121,13 @@ ATTACKS: dict[str, tuple[Change, str, str]] = {
         "server",
         LARGE,
     ),
-    "numbers of 64 bits": (_wide, "helper 2", "needs payload_size"),
+    "numbers of 64 bits": (_wide, "helper 2", "payload_size must be"),
     "a part of another round": (
         with_header(round_no=2),
         "helper 2",
         "it must be for round 1, got round 2",
     ),
-    "a part of fewer numbers": (with_header(dim=1), "helper 2", "needs dim"),
+    "a part of fewer numbers": (with_header(dim=1), "helper 2", "dim must be"),
 }
 
 

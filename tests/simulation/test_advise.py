@@ -38,5 +38,5 @@ def test_more_privacy_needs_more_clients(tmp_path) -> None:
 
 
 def test_plain_updates_need_no_advice(tmp_path) -> None:
-    with pytest.raises(PlanError, match=r"needs codec\.name = 'rr'"):
+    with pytest.raises(PlanError, match=r"requires codec\.name = 'rr'"):
         advise(small_plan(write_csv(tmp_path / "r.csv"), codec={"name": "plain"}))

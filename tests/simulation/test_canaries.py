@@ -50,7 +50,7 @@ def test_the_sum_is_that_of_single_messages(rate, round_no) -> None:
         *(canaries.terms.codec.empty(300) for _ in range(2)),
     )
     canaries.join(together, round_no)
-    for number in np.flatnonzero(canaries.inside & canaries._asked(round_no)):
+    for number in np.flatnonzero(canaries.inside & canaries._select_sampled(round_no)):
         sign = np.float32((1, -1, -1, 1)[round_no - 1])
         single.add(
             encode(

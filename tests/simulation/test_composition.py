@@ -107,7 +107,7 @@ def test_a_tester_reads_with_the_words_it_had_when_the_round_began(people, tmp_p
     assert np.abs(after - before).max() > 0.01
     words = learner.vocabulary(slot, own.inputs)
     worker = learner.worker()
-    worker.assemble(model, learner.private_of(slot, words, 2))
+    worker.assemble(model, learner.load_private(slot, words, 2))
     logits = training.append_ones(after) @ learner.head.matrix(model)
     np.testing.assert_allclose(logits, worker.logits(own.inputs, words), atol=1e-5)
 

@@ -1,4 +1,6 @@
-"""Runs on pictures: a small vision transformer in every regime, and rows that a frozen network has read."""
+"""Runs on pictures: a small vision transformer in every regime, and rows that a frozen network has
+read.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,8 @@ def test_patches_that_do_not_fit_are_refused(
     bars: Path, tmp_path: Path, patch: int, got: str
 ) -> None:
     with pytest.raises(
-        PlanError, match=rf"model.patch = {patch} needs square pictures of whole patches, got {got}"
+        PlanError,
+        match=rf"model.patch = {patch} must divide the side of square images, but the rows have {got}",
     ):
         simulation.start(job(bars, model={"name": "vit", "patch": patch}), tmp_path)
 

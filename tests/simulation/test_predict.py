@@ -208,7 +208,7 @@ def test_a_model_with_a_part_at_the_clients_is_refused(copied: Path) -> None:
             plan_text(copied).replace("parameters = []\n", ""),
         )
     )
-    with pytest.raises(RunError, match="is kept by each client"):
+    with pytest.raises(RunError, match="stays with each client"):
         tacit.load(copied)
 
 

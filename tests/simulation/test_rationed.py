@@ -89,7 +89,7 @@ def test_a_client_refuses_what_its_own_ledger_does_not_allow(reviews, tmp_path) 
     with pytest.raises(
         RunError,
         match=(
-            r"every answer of round 3 was refused \(its own ledger allows epsilon 2 per run, and this response would make it 3"
+            r"all responses of round 3 were refused \(its own ledger allows epsilon 2 per run, and this response would make it 3"
         ),
     ):
         simulation.start(job, tmp_path)
@@ -148,6 +148,6 @@ def test_a_server_that_asks_too_soon_is_not_answered(reviews, tmp_path, monkeypa
     monkeypatch.setattr(loop.server, "choose_cohort", lambda *_: np.arange(5))
     with pytest.raises(
         RunError,
-        match=r"every answer of round 2 was refused .its own ledger requires 4 rounds between responses",
+        match=r"all responses of round 2 were refused .its own ledger requires 4 rounds between responses",
     ):
         simulation.start(small_plan(reviews, **RARE), tmp_path)

@@ -86,7 +86,7 @@ def test_helpers_add_up_no_fewer_clients_than_the_codec_counts_on(reviews, tmp_p
     assert [entry.round_no for entry in lost] == [
         number for number, size in sizes.items() if size < 9
     ]
-    assert all("needs at least 9 clients" in entry.reason for entry in lost)
+    assert all("requires at least 9" in entry.reason for entry in lost)
 
 
 def test_helpers_add_the_noise_of_dp_sum(reviews, tmp_path) -> None:
@@ -117,7 +117,7 @@ def test_a_round_with_too_few_clients_is_lost_and_named(reviews, tmp_path) -> No
         number for number, size in sizes.items() if size < 10
     ]
     assert lost
-    assert "round lost: needs at least 10 clients in a secure sum, got" in lost[0].reason
+    assert "secure aggregation requires at least 10" in lost[0].reason
     metrics = {
         entry.round_no: entry.metrics
         for entry in record.select_entries(entries(folder), record.Round, "run")

@@ -66,7 +66,10 @@ def test_too_few_testers_lose_the_round(reviews, tmp_path, monkeypatch) -> None:
     folder = simulation.start(job(reviews, 20.0), tmp_path)
     refused = record.select_entries(list(record.read(folder / RECORD)), record.Refused)
     assert {entry.exchange for entry in refused} == {"votes: helper sums", "train: helper sums"}
-    assert "round lost: needs at least 10 clients in a secure sum, got 9" in refused[0].reason
+    assert (
+        "round lost: 9 clients responded, and secure aggregation requires at least 10"
+        in refused[0].reason
+    )
     assert not voted(folder)
 
 

@@ -21,7 +21,7 @@ def after(
     """Return the network before and after one local half; words 2 to 4 are shared, 5 to 7 the client's own."""
     torch.manual_seed(0)
     net = WordNetwork(
-        WordTableShape(shared_rows=5, width=4, beside=0, outputs=1),
+        WordTableShape(shared_rows=5, width=4, dense=0, outputs=1),
         BidirectionalReader(4, 3),
         6,
         0.0,
@@ -30,7 +30,7 @@ def after(
     net.words.shared.data.normal_()
     net.words.private.data = torch.randn(3, 4)
     before = WordNetwork(
-        WordTableShape(shared_rows=5, width=4, beside=0, outputs=1),
+        WordTableShape(shared_rows=5, width=4, dense=0, outputs=1),
         BidirectionalReader(4, 3),
         6,
         0.0,

@@ -50,9 +50,9 @@ def test_common_rows_are_read_once_for_a_model_all_share(
         learner.worker().evaluate_assembled(shared, slot(client), 1, tests) for client in (0, 1)
     ]
     worker, read = learner.worker(), []
-    on_common = worker._on_common
+    on_common = worker._evaluate_common
     monkeypatch.setattr(
-        worker, "_on_common", lambda *given: read.append(given) or on_common(*given)
+        worker, "_evaluate_common", lambda *given: read.append(given) or on_common(*given)
     )
     assert [worker.evaluate_assembled(shared, slot(client), 1, tests) for client in (0, 1)] == alone
     assert len(read) == readings

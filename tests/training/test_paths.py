@@ -322,10 +322,10 @@ def test_networks_read_words_beside_other_features(kind) -> None:
     random = np.random.default_rng(0)
     labels = random.integers(0, 2, 40).astype(np.int32)
     words = Dense(matrix=random.integers(0, 10, (40, 4)).astype(np.int32), width=11, tokens=True)
-    beside = Dense(
+    dense = Dense(
         matrix=np.column_stack([2.0 * labels - 1, np.ones(40)]).astype(np.float32), width=2
     )
-    rows = Rows(inputs=Mixed(tokens=words, beside=beside), labels=labels, classes=("no", "yes"))
+    rows = Rows(inputs=Mixed(tokens=words, dense=dense), labels=labels, classes=("no", "yes"))
     settings = plan.Local(optimizer="adam", lr=3e-2, epochs=20, batch=8)
     learner = build(kind(embedding=3, hidden=(4,)), settings, rows, CLIENTS)
     start = learner.initial(Draws.seeded(0))

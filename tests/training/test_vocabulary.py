@@ -101,7 +101,7 @@ def test_clients_may_spell_differently(client: int, same: bool) -> None:
 
 def test_a_shared_table_starts_from_public_vectors() -> None:
     made = wordings(start="public")
-    table = made.shared_start(Draws.seeded(2))
+    table = made.draw_shared_table(Draws.seeded(2))
     assert table.shape == (2 + 6, 4)
     assert not table[PADDING].any()
     np.testing.assert_array_equal(table[made.vocabulary(slot(0), OWN).rows[4]], PUBLIC[4])

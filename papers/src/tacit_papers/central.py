@@ -49,7 +49,7 @@ def central_plan(
     """Validate the plan of a central experiment; raise PlanError naming everything wrong with the
     settings.
 
-    A model's name alone stands for the paper's model of that name; without `local`, Adam at 1e-3 as
+    A model's name alone means the paper's model of that name; without `local`, Adam at 1e-3 as
     in the paper.
     """
     if isinstance(model, str):
@@ -91,7 +91,7 @@ def train_and_measure(train: Rows, test: Rows, plan: plans.Plan) -> Figures:
     everyone = Clients(order=np.arange(len(rest)), starts=np.array([0, len(rest)]))
     learner = training.build(plan.model, replace(plan.local, epochs=1, steps=None), rest, everyone)
     assert isinstance(learner, CompiledLearner), (
-        "experiments in one place are of nets that train without PyTorch"
+        "central experiments use nets that train without PyTorch"
     )
     model, worker = learner.initial(draws.at("initial")), learner.worker()
     one = ClientSlot(0, 0, ClientRandomness(draws, 0))

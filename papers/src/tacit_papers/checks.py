@@ -2,9 +2,9 @@
 number, ratio.
 
 Each compares estimates over seeds. A difference counts only if a 95 % interval confirms it. A check
-decides nothing if estimates are missing, have fewer than three seeds, or are too close to tell
-apart. No check has a tolerance of its own: `AtLeast`, `AtMost` and `Alike` take the number that the
-claim itself names.
+decides nothing if estimates are missing, have fewer than three seeds, or are too close to
+distinguish. No check has a tolerance of its own: `AtLeast`, `AtMost` and `Alike` take the number
+that the claim itself names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tacit_papers.wording import format_estimate, format_number
 
 Found = Mapping[At, Estimate]
 
-_CLOSE = ": too close to tell apart by these seeds"
+_CLOSE = ": too close for these seeds to separate"
 
 
 class CheckResult(NamedTuple):
@@ -63,7 +63,7 @@ class Above:
         if ends is None:
             return _missing(found, self.cells)
         words = f"{_words(found, self.at)} against {_words(found, self.than)}"
-        words += f", {format_number(self.by)} more asked" if self.by else ""
+        words += f", {format_number(self.by)} more required" if self.by else ""
         return _decision(words, yes=ends[0] > self.by, no=ends[1] < self.by)
 
 
@@ -88,8 +88,8 @@ class Alike:
         if ends is None:
             return _missing(found, self.cells)
         words = (
-            f"{_words(found, self.at)} against {_words(found, self.than)}, {format_number(self.apart)}"
-            " allowed"
+            f"{_words(found, self.at)} against {_words(found, self.than)},"
+            f" {format_number(self.apart)} allowed"
         )
         outside = ends[0] > self.apart or ends[1] < -self.apart
         return _decision(words, yes=-self.apart <= ends[0] and ends[1] <= self.apart, no=outside)
@@ -114,7 +114,7 @@ class AtLeast:
         ends = _ends(found, self.at)
         if ends is None:
             return _missing(found, self.cells)
-        words = f"{_words(found, self.at)}, at least {format_number(self.least)} asked"
+        words = f"{_words(found, self.at)}, at least {format_number(self.least)} required"
         return _decision(words, yes=ends[0] >= self.least, no=ends[1] < self.least)
 
 
@@ -258,8 +258,8 @@ class AsPredicted:
         worst = max(self.cells, key=lambda at: off[at])
         most = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
         words = (
-            f"{_name(worst)} {format_number(found[worst].mean)}, {format_number(off[worst])} standard errors of"
-            f" {found[worst].seeds} seeds"
+            f"{_name(worst)} {format_number(found[worst].mean)}, {format_number(off[worst])}"
+            f" standard errors of {found[worst].seeds} seeds"
         )
         return CheckResult(off[worst] <= most, words)
 
@@ -284,8 +284,8 @@ class Ratio:
         if ends is None or mine is None or other is None:
             return _missing(found, self.cells)
         words = (
-            f"{_name(self.at)} is {format_number(mine.mean / other.mean)} of {_name(self.over)}, printed"
-            f" {format_number(self.printed)}"
+            f"{_name(self.at)} is {format_number(mine.mean / other.mean)} of {_name(self.over)},"
+            f" printed {format_number(self.printed)}"
         )
         return CheckResult(ends[0] <= self.printed <= ends[1], words)
 

@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 from tacit.interval import CONFIDENCE
 
 LEAST_SEEDS = 3
-"""With fewer seeds nothing is compared: two say next to nothing about their own spread."""
+"""Minimum number of seeds for a comparison: two say almost nothing about their own spread."""
 
 Ends = tuple[float, float]
 

@@ -116,7 +116,7 @@ def _run_in_parallel(
 
 
 _held: list[_CarryOut] = []
-"""What a process of its own carries runs out with: handed over by the fork, for runners need not be
+"""What a worker process needs to carry out runs; inherited by the fork, because runners need not be
 picklable.
 """
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tacit_papers.paper import Paper
 
 _EXACT = "exact"
-"""Stands for the seed of what no draw changes."""
+"""Placeholder seed of results without randomness."""
 
 
 @dataclass(frozen=True)

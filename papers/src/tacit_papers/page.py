@@ -132,7 +132,7 @@ def _judge_at(claim: PaperClaim, shown: list[TableAtScale]) -> JudgedClaim:
 
 def write(paper: Paper, every: list[TableAtScale], docs: Path, *, pictures: bool) -> None:
     """Write claims and values as JSON and insert them into the paper's page between its marks; with
-    `pictures`, draw the figures anew.
+    `pictures`, redraw the figures.
 
     The page shows each table at its most informative scale. The file also has the values of other
     scales, seed by seed.
@@ -223,7 +223,7 @@ def render(paper: Paper, shown: list[TableAtScale], docs: Path) -> str:
     lines = [
         (
             "Each cell is ours (the paper's); ± is a 95 % interval over seeds, – a cell that was"
-            f" not run. Of {len(places)} printed numbers that have three seeds of ours or"
+            f" not run. Of {len(places)} printed numbers for which we have three seeds or"
             f" more, {places.count('same')} could be one more seed of ours (=), ours lie above"
             f" {places.count('above')} (▲) and below {places.count('below')} (▼). Each table names"
             " the scale it was run at; cells that were run at another only have its first letter:"
@@ -269,7 +269,10 @@ def _explain_missing(paper: Paper, shown: TableAtScale) -> list[str]:
         return []
     cost = f": {shown.table.cost}" if shown.table.cost else ""
     command = f"`tacit reproduce {paper.name} --table {shown.table.name} --scale full --page docs`"
-    return [f"Not all run at the full scale{cost}. The rest, in parts if you like: {command}.", ""]
+    return [
+        f"Not all run at the full scale{cost}. The rest, table by table if you prefer: {command}.",
+        "",
+    ]
 
 
 def _count_seeds(outcomes: list[CellOutcome]) -> str:
@@ -284,10 +287,8 @@ def _count_seeds(outcomes: list[CellOutcome]) -> str:
 
 
 def _render_table(shown: TableAtScale, said: dict[str, str]) -> list[str]:
-    """Render a table with its note; a long note that stands under an earlier table is replaced by a
-    reference.
-
-    `said` maps notes to the tables they stand under; this table's note is added.
+    """Render a table with its note; a long note that an earlier table already has is replaced by a
+    reference. `said` maps notes to their first tables; this table's note is added.
     """
     table, outcomes = shown.table, shown.outcomes
     rows = list(dict.fromkeys(outcome.cell.row for outcome in outcomes))
@@ -304,7 +305,7 @@ def _render_table(shown: TableAtScale, said: dict[str, str]) -> list[str]:
         )
     first = said.setdefault(table.note, table.title)
     again = first != table.title and len(table.note) > _LONG_NOTE
-    note = f"The note under “{first}” holds here too." if again else table.note
+    note = f"The note under “{first}” applies here too." if again else table.note
     return [*lines, "", *([note, ""] if note else [])]
 
 

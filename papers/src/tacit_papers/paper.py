@@ -1,4 +1,4 @@
-"""A paper: its tables at a scale, its claims, and everything `tacit reproduce` asks of it."""
+"""A paper: its tables at a scale, its claims, and everything that `tacit reproduce` requires of it."""
 
 from __future__ import annotations
 

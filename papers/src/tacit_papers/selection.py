@@ -29,7 +29,7 @@ def _explain_unknown_table(paper: Paper, name: str, scale: str) -> str:
     if name in scales:
         others = " or ".join(f"--scale {one}" for one in scales[name])
         return (
-            f"--table {name}: {paper.name} has no such table at --scale {scale}; it has it at"
+            f"--table {name}: {paper.name} has no such table at --scale {scale}; it exists at"
             f" {others}"
         )
     return (

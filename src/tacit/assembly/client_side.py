@@ -1,6 +1,6 @@
 """The client side of a run: a learner over a site's rows, the site, and what a plan attaches to it.
 
-A simulation is one site with everybody.
+A simulation is one site with all clients.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ def read_negotiated(plan: Plan) -> NegotiatedCodec:
     for key in ("levels", "enlargement"):
         if getattr(agreed, key) != getattr(settings, key):
             raise PlanError(
-                f"codec.{key}: needs {getattr(agreed, key):g}, as negotiated in {settings.agreed},"
-                f" got {getattr(settings, key):g}"
+                f"codec.{key} = {getattr(settings, key):g}, but {settings.agreed} was negotiated "
+                f"with {getattr(agreed, key):g}; set it to that value or negotiate again"
             )
     return NegotiatedCodec(
         replace(settings, agreed=None, x_min=agreed.x_min, x_max=agreed.x_max), agreed.secret

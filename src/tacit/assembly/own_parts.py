@@ -1,4 +1,4 @@
-"""Parts of the user's own that a plan names, imported and checked before a run reads data."""
+"""User-defined parts that a plan names, imported and checked before a run reads data."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from tacit.plan import OwnModule, Plan, find_own_parts
 
 
 def check_own_parts(plan: Plan, module: object | None = None) -> None:
-    """Import every part of the user's own, and raise PlanError for the first one that does not fit.
+    """Import every user-defined part, and raise PlanError for the first one that does not fit.
 
-    `module` is the network itself, handed over in Python: then its class is not imported. The
+    `module` is the network itself, passed in Python; its class is then not imported. The
     caller has permission to run the code.
     """
     if not find_own_parts(plan):

@@ -95,18 +95,18 @@ def run_command(call: Callable[[], object], *, debug: bool, as_json: bool = Fals
     printed, if any, with `error` added.
     """
     if not as_json:
-        return _run_command(call, debug=debug, held=None)
-    with hold_json() as held:
-        return _run_command(call, debug=debug, held=held)
+        return _run_command(call, debug=debug, collected=None)
+    with hold_json() as collected:
+        return _run_command(call, debug=debug, collected=collected)
 
 
 def _run_command(
-    call: Callable[[], object], *, debug: bool, held: list[dict[str, Any]] | None
+    call: Callable[[], object], *, debug: bool, collected: list[dict[str, Any]] | None
 ) -> int:
     try:
         code = call()
-        if held:
-            write_json(held.pop())
+        if collected:
+            write_json(collected.pop())
         # Flush here rather than at exit, so that a full disk is reported like any other error.
         sys.stdout.flush()
     except BrokenPipeError:
@@ -121,16 +121,16 @@ def _run_command(
         failure = _explain_failure(error)
         if failure.message:
             line(failure.message, stderr=True)
-        if held is not None and failure.exit_code:
-            _print_failure(failure, held)
+        if collected is not None and failure.exit_code:
+            _print_failure(failure, collected)
         _discard_unwritten()
         code = failure.exit_code
     return code if isinstance(code, int) else 0
 
 
-def _print_failure(failure: Failure, held: list[dict[str, Any]]) -> None:
+def _print_failure(failure: Failure, collected: list[dict[str, Any]]) -> None:
     """Print the command's JSON object, if there is one, with the failure as `error`."""
-    made = held.pop() if held else {}
+    made = collected.pop() if collected else {}
     with contextlib.suppress(OSError):  # stdout itself may be what failed
         write_json({**made, "error": failure._asdict()})
 

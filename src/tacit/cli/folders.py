@@ -15,8 +15,8 @@ __all__ = [
     "find_last_change",
     "find_model_folder",
     "list_run_folders",
-    "listed_figures",
     "locate_run",
+    "summarise_listed_run",
 ]
 
 
@@ -28,7 +28,7 @@ def figures(folder: Path) -> Summary:
     return report.summarise(entries(folder), name=folder.resolve().name, running=is_running(folder))
 
 
-def listed_figures(folder: Path) -> Summary:
+def summarise_listed_run(folder: Path) -> Summary:
     """Summarise a run for a list of runs: its state, result and privacy.
 
     The last entry of a finished run contains its final figures, so this reads neither its rounds

@@ -21,16 +21,18 @@ def make(settings: plan.Plain) -> Codec:
     says so.
     """
     if settings.clip_l2 is None:
-        return _unclipped()
+        return _build_unclipped()
     clip = settings.clip_l2
     clear = CodecStage(
         name="plain",
-        make=lambda bound: replace(_unclipped(), empty=lambda dim: ClippedFloatSum(dim, clip)),
+        make=lambda bound: replace(
+            _build_unclipped(), empty=lambda dim: ClippedFloatSum(dim, clip)
+        ),
     )
     return chain(clip_l2(clip), last=clear)
 
 
-def _unclipped() -> Codec:
+def _build_unclipped() -> Codec:
     return Codec(
         name="plain",
         payload_size=lambda dim: 4 * dim,

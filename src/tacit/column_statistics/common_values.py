@@ -1,5 +1,5 @@
-"""Values of a column that enough clients have: rarer ones point at people, so they are neither told
-nor kept in a model.
+"""Values of a column that enough clients have. Rarer ones could identify people, so they are
+neither sent nor stored in a model.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 LEAST_CLIENTS = 10
-"""How many clients stand behind a category, at least, where neither a plan nor an owner's policy
-says otherwise.
+"""Minimum number of clients that have a category, unless a plan or an owner's policy sets another.
 """
 
 
@@ -31,8 +30,7 @@ def find_common_values(
     """Values of a column that at least `least` clients have; without a column of clients, rows are
     counted. Nulls do not count.
 
-    A value with control or invisible characters is none that others would take as a name, and
-    counts as rare.
+    A value with control or invisible characters is not a usable name and counts as rare.
     """
     import polars as pl
 
@@ -55,10 +53,9 @@ def find_common_values(
 
 
 def count_required(frame: pl.DataFrame, client: str | None, least: int) -> int:
-    """How many clients must have a value: `least`, or half of all clients where there are fewer
-    than twice as many; 2 at least.
-
-    Without a column of clients, rows are counted, and `least` stands.
+    """Minimum number of clients that must have a value: `least`, or half of all clients if there
+    are fewer than twice that number, but at least 2. Without a column of clients, rows are counted,
+    and the minimum is `least`.
     """
     if client is None or client not in frame.columns:
         return least

@@ -1,9 +1,8 @@
-"""How the cells of a column write numbers, and what several files agree on: a decimal point, or a
-decimal comma.
+"""The decimal mark of a column, point or comma, in one file and agreed between several files.
 
-Most cells are one number, whatever the decimal mark: 12, 0.5, 0,5 and 1,234.5 can be read in one
-way. Cells such as 1,234 and 1.234 are two different numbers. Each file shows for each column how it
-reads them, and no site reads them in a way that all sites did not agree on.
+Most cells are unambiguous: 12, 0.5, 0,5 and 1,234.5 can be read in only one way. Cells such as
+1,234 and 1.234 depend on the decimal mark. Each file states the mark of each column, and a site
+reads cells only with the mark that all sites agreed on.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from tacit.errors import DataError
 DecimalMark = Literal["point", "comma"]
 
 TOLD = "whether numbers are written with a decimal point or a decimal comma"
-"""What is read of the rows, in the words of the record."""
+"""What is read from the rows, as the record words it."""
 
 
 class NumberFormat(NamedTuple):
-    """How a file writes the numbers of one column: as truth values, which say nothing of a cell.
+    """How a file writes the numbers of one column: two booleans, which reveal no cell.
 
     `comma`: with a decimal comma. `unclear`: some cells, such as 1,234, are another number under
     the other decimal mark.
@@ -36,15 +35,15 @@ class NumberFormat(NamedTuple):
 
 
 Formats = Mapping[str, NumberFormat]
-"""By the names of columns."""
+"""Formats by column name."""
 
 
 def agree_formats(parts: Sequence[Formats]) -> dict[str, NumberFormat]:
     """Agree on one decimal mark for each column: that of most files with unclear cells; without
     such cells, a comma if one has it.
 
-    A file without unclear cells is read alike under either mark, so it has no say where another
-    file has some.
+    A file without unclear cells reads the same under either mark, so it has no vote if another file
+    has some.
     """
     agreed = {}
     for name in dict.fromkeys(name for part in parts for name in part):
@@ -71,9 +70,9 @@ def check_formats(own: Formats, agreed: Formats, remedy: str = "decimal in site.
         if _differs(here, agreed.get(name, here)):
             raise DataError(
                 f"column {name!r}: the run agreed on a decimal {agreed[name].mark}, this file seems"
-                f" to have a decimal {here.mark}, and some cells look like 1,234 or 1.234, which"
-                f" are other numbers then. Look at the file, and set {remedy} to 'point' or"
-                " 'comma', as the file has it"
+                f" to have a decimal {here.mark}, and some cells look like 1,234 or 1.234, which "
+                f"would become other numbers. Check the file, and set {remedy} to 'point' or "
+                "'comma', as the file has it"
             )
 
 

@@ -1,7 +1,7 @@
 """Statistics of the columns of one site's rows, and their merge over sites.
 
 Every site computes them from its own rows, the server merges them and sends the result back, and
-everybody fits features on it. A simulation merges one.
+all parties fit features on it. A simulation merges one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tacit.errors import DataError
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnStatistics:
-    """What features need to know of rows, in the clear.
+    """What features need to know about rows, in the clear.
 
     `ranges` has the numeric columns for which the plan states no range; `pixels` is the number of
     values of an image; `missing` names the numeric columns in which cells lack a number; `formats`

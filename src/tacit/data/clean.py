@@ -104,7 +104,7 @@ def _clean_labels(frame: pl.DataFrame, label: str) -> tuple[pl.DataFrame, list[s
     if frame[label].n_unique() > max(100, frame.height // 2):
         raise DataError(
             f"data.columns.label = {label!r}: {frame[label].n_unique():,} different values in"
-            f" {frame.height:,} rows are no classes; name a column of classes"
+            f" {frame.height:,} rows are not classes; name a column of classes"
         )
     return frame.with_columns(_to_enum(frame[label], None)), repairs
 
@@ -114,7 +114,7 @@ def _to_integers(series: pl.Series) -> pl.Series:
     series = series.fill_nan(None)
     if bool((series.drop_nulls() != series.drop_nulls().round()).any()):
         raise DataError(
-            f"data.columns.label = {series.name!r}: decimal numbers are no classes; name a column"
+            f"data.columns.label = {series.name!r}: decimal numbers are not classes; name a column"
             " of classes"
         )
     return series.cast(pl.Int64)

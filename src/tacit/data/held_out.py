@@ -70,7 +70,7 @@ def _exchange_rows(held_out: Mask, labels: pl.Series, owners: pl.Series | None) 
     held-out row of a known class.
 
     Each exchange holds out as many rows as before, unless no row was held out. Every other table
-    stays as it was drawn.
+    keeps its random split.
     """
     classes = labels.rank("dense").to_numpy().astype(np.int64)
     whose = (

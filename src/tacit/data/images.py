@@ -67,5 +67,6 @@ def _decode_cell(cell: bytes, name: str) -> np.ndarray[tuple[int], np.dtype[np.u
 
 def _build_size_error(name: str) -> DataError:
     return DataError(
-        f"data.columns.image = {name!r} needs pictures of one size, got several; scale them first"
+        f"data.columns.image = {name!r} must hold images of one size, but it holds several sizes;"
+        " scale them first"
     )

@@ -19,11 +19,11 @@ def from_input_rows(rows: object) -> tuple[pl.DataFrame, str | None]:
     Takes a polars or pandas DataFrame, a pyarrow Table, a Hugging Face Dataset or DatasetDict, a
     mapping of columns, or any iterable of mappings.
     """
-    frame, split = _as_table(rows)
+    frame, split = _to_table(rows)
     return check_column_names(frame, "the table of rows"), split
 
 
-def _as_table(rows: object) -> tuple[pl.DataFrame, str | None]:
+def _to_table(rows: object) -> tuple[pl.DataFrame, str | None]:
     kind = type(rows).__module__.partition(".")[0]
     if isinstance(rows, pl.LazyFrame):
         return rows.collect(), None

@@ -94,8 +94,8 @@ def load(
             train, data.validation, columns, data, draws.at("validation"), in_one_place=site is None
         )
         how = (
-            f"{how}; test rows were put aside, and a share {data.validation:g} of the train rows is"
-            " measured on instead"
+            f"{how}; the model is evaluated on a share {data.validation:g} of the train rows; the"
+            " test rows are not used"
         )
     decimal = _choose_decimal(data, site)
     train, test, repairs, habits = clean(train, test, columns, data.partition == "client", decimal)
@@ -165,13 +165,15 @@ def _read_rows(
     source = data.source
     if input_rows is not None or source == GIVEN:
         frame, split = from_input_rows(input_rows)
-        return _Source(frame, _with_split(data.columns, split), "Rows handed over in Python")
+        return _Source(frame, _set_split_column(data.columns, split), "Rows passed in Python")
     if isinstance(source, Reference):
         return _read_own(source, data.columns, progress)
     if source.startswith("hf:"):
         name = source.removeprefix("hf:")
         frame, split = from_hub(name)
-        return _Source(frame, _with_split(data.columns, split), f"Hugging Face data set {name}")
+        return _Source(
+            frame, _set_split_column(data.columns, split), f"Hugging Face data set {name}"
+        )
     if is_file_source(source):
         frame, note = read_file(
             source, TextFormat(encoding=data.encoding, header=data.header, guess=guess)
@@ -189,10 +191,10 @@ def _read_own(source: Reference, columns: Columns, progress: Progress | None) ->
         frame, sentence = read_entry(found, progress)
         return _Source(frame, merge_roles(found.columns, columns), sentence, public=True)
     frame, split = from_input_rows(found())
-    return _Source(frame, _with_split(columns, split), f"Data set {source.path}")
+    return _Source(frame, _set_split_column(columns, split), f"Data set {source.path}")
 
 
-def _with_split(columns: Columns, split: str | None) -> Columns:
+def _set_split_column(columns: Columns, split: str | None) -> Columns:
     return dataclasses.replace(columns, split=split) if split and not columns.split else columns
 
 
@@ -300,7 +302,7 @@ def _split_by_mark(
     how = f"split by column {split!r}" + (
         "" if found.by == "test" else f", where rows marked {found.by!r} are the test set"
     )
-    how += f"; {dropped:,} rows marked otherwise are left out" if dropped else ""
+    how += f"; {dropped:,} rows with another mark are left out" if dropped else ""
     return frame.filter(pl.Series(found.train)), frame.filter(pl.Series(found.test)), how
 
 

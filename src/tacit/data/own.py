@@ -1,4 +1,4 @@
-"""Data sets of the user's own that a plan names, checked before a run reads data."""
+"""User-defined data sets that a plan names, checked before a run reads data."""
 
 from __future__ import annotations
 

@@ -27,12 +27,12 @@ _GUESSED = [
     "big5",
     "euc_kr",
 ]
-"""Encodings that files of tables have where they are not UTF-8."""
+"""Encodings of text files that are not UTF-8."""
 _LOOKED_AT = 1 << 18
 _BINARY = {
-    b"\x89PNG": "a picture (PNG)",
-    b"\xff\xd8\xff": "a picture (JPEG)",
-    b"GIF8": "a picture (GIF)",
+    b"\x89PNG": "an image (PNG)",
+    b"\xff\xd8\xff": "an image (JPEG)",
+    b"GIF8": "an image (GIF)",
     b"%PDF": "a PDF document",
     b"PK\x03\x04": "a packed file (zip, or an Excel or Word document)",
     b"\x1f\x8b": "a packed file (gzip)",
@@ -43,7 +43,7 @@ _BINARY = {
     b"SQLite format 3": "a database",
     b"\x7fELF": "a program",
 }
-"""How files begin that are no text."""
+"""First bytes of files that are not text."""
 
 
 def get_file_kind(source: str) -> str:
@@ -83,7 +83,7 @@ def refuse_binary(path: Path, content: bytes) -> None:
         and looked.count(0) > max(3, len(looked) / 200)
         and not content.startswith(_UTF16)
     ):
-        kind = "something that is no text"
+        kind = "something other than text"
     if kind:
         raise DataError(
             f"{path} holds {kind}, despite its extension; save the table as .csv in UTF-8, or"

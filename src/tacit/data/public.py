@@ -21,7 +21,7 @@ from tacit.plan import Columns, Data, Public
 from tacit.randomness import Draws
 
 _LEAST = 2
-"""One row to train on, and one to choose the best pass by."""
+"""Minimum number of public rows: one to train on, and one to choose the best pass by."""
 
 
 def set_aside(
@@ -43,8 +43,8 @@ def set_aside(
     if count < _LEAST or count >= rows:
         raise DataError(
             f"public.share = {public.share:g} gives the server {count:,} of {rows:,} train rows;"
-            f" it needs at least {_LEAST}, and clients need some too: change the share or give more"
-            " rows"
+            f" it must have at least {_LEAST}, and clients must keep some; change the share or give"
+            " more rows"
         )
     chosen = np.zeros(rows, np.bool_)
     chosen[draws.generator().permutation(rows)[:count]] = True

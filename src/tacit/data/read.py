@@ -24,7 +24,7 @@ from tacit.errors import DataError, did_you_mean
 
 _HEADER_BYTES = 1 << 16
 ENDINGS = ".csv .tsv .txt .data .json .jsonl .xlsx .parquet .arrow, and .gz or .zst of these"
-"""The kinds of file that are read, as messages name them."""
+"""The file types that can be read, as messages name them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +56,9 @@ def read_file(
 
     Edge cases: CSV cells are read as text, so "007" stays "007" in a text column; the separator is
     taken from the header line (comma, semicolon, tab or bar); a byte order mark is skipped; UTF-16
-    is understood; another encoding is guessed and reported. A line with more cells than the header is
-    refused with its number. A file whose first line looks like a row is refused unless `text` says
-    whether it holds names.
+    is understood; another encoding is guessed and reported. A line with more cells than the header
+    is refused with its number. A file whose first line looks like a row is refused unless `text`
+    says whether it holds names.
     """
     path = Path(source).expanduser()
     if not path.is_file():
@@ -173,20 +173,20 @@ def _describe_broken_line(path: Path, content: bytes, separator: str) -> DataErr
     lines = csv.reader(
         io.StringIO(content.decode("utf-8"), newline=""), delimiter=separator, strict=True
     )
-    who = f"data.source = {str(path)!r} needs"
+    where = f"data.source = {str(path)!r}"
     try:
         width = len(next((line for line in lines if line), []))
         for line in lines:
             if len(line) > width:
                 return DataError(
-                    f"{who} {width} cells in each line, as in its header, got {len(line)} in line"
-                    f" {lines.line_num:,}; put cells that hold {separator!r} in double quotes"
+                    f"{where}: line {lines.line_num:,} has {len(line)} cells, but the header has"
+                    f" {width}; put cells that contain {separator!r} in double quotes"
                 )
     except csv.Error:
         pass
-    where = f"at or before line {lines.line_num:,}"
     return DataError(
-        f'{who} well-formed quotes, got a broken one {where}; inside a quoted cell write " as ""'
+        f"{where}: a quote at or before line {lines.line_num:,} is not closed; inside a quoted cell"
+        ' write " as ""'
     )
 
 
@@ -225,7 +225,7 @@ def read_json(path: Path, text: TextFormat) -> tuple[pl.DataFrame, str]:
     )
     if not rows and not (columns and len({len(cells) for cells in value.values()}) == 1):
         raise DataError(
-            f'data.source = {str(path)!r}: the JSON is no list of objects, one per row ([{{"text":'
+            f'data.source = {str(path)!r}: the JSON is not a list of objects, one per row ([{{"text":'
             ' …, "label": …}, …]); save the rows that way, or as .csv'
         )
     return pl.DataFrame(value, infer_schema_length=None, strict=False), note

@@ -14,7 +14,8 @@ from tacit.plan import Columns
 
 @dataclass(frozen=True, kw_only=True)
 class Habits:
-    """How cells of numeric columns were read in training, so that later rows are read alike.
+    """How cells of numeric columns were read in training, so that later rows are read in the same
+    way.
 
     `behind` counts the clients whose cells show a decimal comma anywhere in the file, and those
     with ambiguous cells in a column; without a column of clients, rows are counted. `released`
@@ -49,8 +50,8 @@ class Table:
 
     Guarantees: every column named in `columns` exists in both halves; text is String without nulls;
     numeric columns are finite numbers, or null where a cell has none; the label and the categorical
-    columns are Enums whose categories stand in natural order (numbers by value, words by alphabet);
-    every class of the label has train rows; images are Arrays of uint8.
+    columns are Enums whose categories are in natural order (numbers by value, words
+    alphabetically); every class of the label has train rows; images are Arrays of uint8.
     """
 
     train: pl.DataFrame

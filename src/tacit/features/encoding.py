@@ -110,7 +110,7 @@ def _encode_columns(
         return words
     entries = tabular.encode_slots(frame, columns, settings, fitted, secret)
     if isinstance(words, Dense):
-        return Mixed(tokens=words, beside=tabular.to_matrix(entries))
+        return Mixed(tokens=words, dense=tabular.to_matrix(entries))
     if words is None and settings.quantise is not None and settings.quantise.trained_on == "tokens":
         words = tabular.build_empty_text(len(frame))
     return tabular.to_matrix(entries) if words is None else tabular.append_slots(words, entries)

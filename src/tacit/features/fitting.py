@@ -92,8 +92,8 @@ class Fitted:
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(
-                f"Fitted.from_dict needs what Fitted.to_dict wrote, got {error!r}; fit the features"
-                " again"
+                f"Fitted.from_dict cannot read this value ({error!r}); pass what Fitted.to_dict "
+                "wrote, or fit the features again"
             ) from None
 
 
@@ -197,8 +197,8 @@ def _projection(
         return None
     if public is None or not public.height:
         raise PlanError(
-            f"features(project={settings.project}) needs public rows to find the strongest"
-            " directions of, got none; give public rows, or leave features.project out"
+            f"features(project={settings.project}) is fitted on public rows, and there are none; "
+            "give public rows, or remove features.project"
         )
     rows = image_numbers(public, columns.image, pixels, reader)
     match settings.directions:

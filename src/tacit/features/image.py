@@ -42,8 +42,8 @@ def read_images(
     if len(values) != len(series) * pixels:
         raise _build_error(
             name,
-            f"{len(values) // max(len(series), 1)} values an image",
-            f"{pixels} values an image, as in training",
+            f"{len(values) // max(len(series), 1)} values per image",
+            f"{pixels} values per image, as in training",
         )
     pictures = values.reshape(len(series), pixels)
     if reader is not None:
@@ -81,6 +81,6 @@ def _build_error(
     name: str, got: str, needs: str = "lists or arrays of integers 0..255, all of one size"
 ) -> DataError:
     return DataError(
-        f"features(image={name!r}) needs {needs}, got {got}; convert the column to uint8 arrays of"
-        " one size"
+        f"features(image={name!r}): the column must hold {needs}, but it has {got}; convert the "
+        "column to uint8 arrays of one size"
     )

@@ -30,7 +30,7 @@ class Block:
 
 
 def list_blocks(columns: Columns, settings: Features, fitted: Fitted) -> tuple[Block, ...]:
-    """List the blocks of rows made by `encode`, without features in addition to a word sequence.
+    """List the blocks of rows made by `encode`, without the dense features of a word sequence.
 
     A sequence has one more input than its block: the padding token.
     """

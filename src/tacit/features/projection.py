@@ -16,8 +16,8 @@ from tacit.errors import DataError
 
 Matrix = NDArray[np.float32]
 _SHRINKAGE = 0.5
-"""How far the spread within classes is drawn to that of a ball: the middle, since there are fewer
-rows than numbers.
+"""Shrinkage of the within-class covariance towards a multiple of the identity: halfway, because
+there are fewer rows than values.
 """
 
 

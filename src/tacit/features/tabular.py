@@ -1,10 +1,10 @@
 """Numeric and categorical columns become numbers.
 
-A missing number becomes the middle of its column's range, a value that no row decides, and no token
-if numbers become tokens. In the columns that `Fitted.missing` names, one more input is 1 where the
-number is missing and 0 elsewhere; these inputs stand after all numbers. A missing category and one
-that the training rows did not have count as zero: for one-hot a block of zeros, for integer codes
-the place of the first category.
+A missing number becomes the middle of its column's range, a value that depends on no row, or no
+token if numbers become tokens. In the columns that `Fitted.missing` names, one more input is 1
+where the number is missing and 0 elsewhere; these inputs follow all numbers. A missing
+category, or one that the training rows did not have, counts as zero: a block of zeros if one-hot,
+the index of the first category if integer codes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tacit.rows import Dense, Sparse, Vector
 Value = TypeVar("Value")
 
 _MIDDLE = 0.5
-"""Of a range that is scaled to [0, 1]: what a missing number counts as."""
+"""The value of a missing number in a range that is scaled to [0, 1]."""
 
 
 @dataclass(frozen=True, kw_only=True)

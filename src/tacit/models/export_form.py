@@ -56,13 +56,13 @@ def _refuse(model: StoredModel, to: str) -> None:
         model.learner.tensors(model.vector)
     ):
         why = (
-            f"model.name = {model.network.name!r}: it holds logistic regressions, feed-forward nets"
-            " and pooled embeddings"
+            f"model.name = {model.network.name!r}: it supports logistic regression, feed-forward"
+            " nets and pooled embeddings"
         )
     elif model.settings.quantise is not None:
         why = "columns that features.quantise turns into channels"
     elif model.sources.reader is not None or model.fitted.projection is not None:
-        why = "pictures that are read by a frozen network or a projection"
+        why = "images that are read by a frozen network or a projection"
     if why:
         raise RunError(f"export to {to!r} cannot represent {why}; use --to safetensors")
 
@@ -151,7 +151,7 @@ def _build_scaling(
 
 
 def _build_probe_rows(model: StoredModel, rows: int) -> pl.DataFrame:
-    """Rows with only missing cells."""
+    """Rows in which all cells are missing."""
     roles = model.roles
     cells: dict[str, pl.Series] = {name: pl.Series([""] * rows) for name in roles.text}
     cells |= {name: pl.Series([None] * rows, dtype=pl.Float64) for name in roles.numeric}
@@ -169,7 +169,7 @@ def to_matrix(inputs: Inputs) -> NDArray[np.float32]:
     row.
     """
     if isinstance(inputs, Mixed):
-        return np.hstack([to_matrix(inputs.tokens), to_matrix(inputs.beside)])
+        return np.hstack([to_matrix(inputs.tokens), to_matrix(inputs.dense)])
     if isinstance(inputs, Sparse):
         full = np.zeros((len(inputs), inputs.width), np.float32)
         where = np.repeat(np.arange(len(inputs)), np.diff(inputs.starts))

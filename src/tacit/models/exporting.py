@@ -1,5 +1,5 @@
 """Exports a run's model in another format, and compares it with the run itself on some rows before
-the export counts as done.
+the export is accepted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class ExportResult:
 def export_model(
     model: StoredModel, to: str, out: Path, card: export.ModelCard, rows: object | None = None
 ) -> ExportResult:
-    """Export a model and compare it with the run: on the given rows, or on a thousand made-up ones.
+    """Export a model and compare it with the run: on the given rows, or on a thousand synthetic
+    ones.
 
     Raises RunError if the format cannot represent the model, or if the export predicts differently;
     then nothing is left behind.
@@ -90,8 +91,8 @@ def _try_export(
 
 
 def make_up_rows(model: StoredModel, count: int = _ROWS) -> pl.DataFrame:
-    """Make up rows: random words, numbers in and around the known ranges, categories known and
-    unknown, missing cells.
+    """Generate synthetic rows: random words, numbers in and around the known ranges, categories
+    known and unknown, missing cells.
     """
     random, roles = Draws.seeded(0).at("export", "rows").generator(), model.roles
     cells: dict[str, Any] = {}
@@ -123,7 +124,7 @@ def make_up_rows(model: StoredModel, count: int = _ROWS) -> pl.DataFrame:
 
 
 def _make_up_words(random: np.random.Generator, count: int = 1000) -> list[str]:
-    """Make up words of all lengths, some with an accent, a digit or an apostrophe, some in other
+    """Generate words of all lengths, some with an accent, a digit or an apostrophe, some in other
     scripts.
     """
     scripts = ("abcdefghijklmnopqrstuvwxyzé1'\u0301", "абвгдежзиклмнопрстуф", "東京都人日本語")

@@ -142,8 +142,8 @@ def load(folder: Path, module: object | None = None, *, allow_code: bool = False
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(
-            f"{folder / run_folder.MODEL_FACTS}: is damaged ({type(error).__name__}); put the run's"
-            " own back"
+            f"{folder / run_folder.MODEL_FACTS}: is damaged ({type(error).__name__}); restore the"
+            " run's own file"
         ) from None
     fitted = replace(
         fitted, classes=tuple(map(printable_name, fitted.classes))
@@ -182,7 +182,7 @@ def _read_facts(folder: Path) -> dict[str, Any]:
     if not path.exists():
         if not (folder / run_folder.RECORD).exists():
             raise RunError(
-                f"{folder}: holds no model (no {path.name}); `tacit runs` lists the runs there are"
+                f"{folder}: holds no model (no {path.name}); `tacit runs` lists existing runs"
             )
         done = record.select_entries(list(run_folder.entries(folder)), record.Finished, record.RUN)
         why = (
@@ -190,7 +190,7 @@ def _read_facts(folder: Path) -> dict[str, Any]:
             if done
             else "it has not ended; `tacit resume` it"
         )
-        raise RunError(f"{folder}: this run left no model here: {why}")
+        raise RunError(f"{folder}: this run stored no model here: {why}")
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
@@ -207,8 +207,8 @@ def _refuse_private(folder: Path, network: Model, job: Plan | None) -> None:
     if isinstance(network, Worded) or (job is not None and job.personal):
         what = "the table of words" if isinstance(network, Worded) else "what [private] names"
         raise RunError(
-            f"{folder}: a part of the model, {what}, is kept by each client and is in no file of"
-            " the run; each client predicts with its own (docs/fedvocab.md)"
+            f"{folder}: a part of the model, {what}, stays with each client and is in no file of"
+            " the run; each client predicts with its own part (docs/fedvocab.md)"
         )
 
 
@@ -227,7 +227,7 @@ def _read_vector(folder: Path, learner: training.Learner, module: object | None)
         vector = training.flatten_parameters(learner, load_file(path))
     except (OSError, SafetensorError) as error:
         raise RunError(
-            f"{path}: cannot be read ({type(error).__name__}); put the run's own file back"
+            f"{path}: cannot be read ({type(error).__name__}); restore the run's own file"
         ) from None
     except RunError as error:
         given = (

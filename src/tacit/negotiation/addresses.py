@@ -19,7 +19,7 @@ class Address(NamedTuple):
 
 
 def parse_addresses(text: str) -> tuple[Address, ...]:
-    """Return the addresses of all parties, party 0 first, from `host:port,host:port,…`.
+    """Parse the addresses of all parties, party 0 first, from `host:port,host:port,…`.
 
     Edge cases: raises PlanError for an address that is not loopback, appears twice, or cannot be
     read.
@@ -53,5 +53,6 @@ def _parse(word: str) -> Address:
 def _not_loopback(word: str) -> PlanError:
     return PlanError(
         f"negotiate: addresses must be loopback, got {word!r}: the channels are neither encrypted"
-        " nor authenticated. Between machines, use an SSH or WireGuard tunnel that ends on 127.0.0.1"
+        " nor authenticated. Between machines, use an SSH or WireGuard tunnel that ends on"
+        " 127.0.0.1"
     )

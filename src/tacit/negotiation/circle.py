@@ -15,7 +15,7 @@ from tacit.negotiation.link import Kind, Link, greeting
 from tacit.negotiation.terms import NegotiationTerms
 
 _STRANGERS = 32
-"""Connections without a greeting that are held at once."""
+"""Maximum number of open connections without a greeting."""
 _RETRY_SECONDS = 0.05
 _GREETING_SECONDS = 5.0
 _GOODBYE_SECONDS = 1.0
@@ -84,7 +84,7 @@ class Circle:
                 call.cancel()
         for party, names in sorted(self._differing.items()):
             self._fail(party, Reason.DISAGREES, detail=names)
-        self._go_on()
+        self._raise_failure()
 
     async def _listen(self) -> None:
         """Listen for the parties with lower numbers, which connect to this one."""
@@ -218,9 +218,9 @@ class Circle:
         for party, theirs in sorted(said.items()):
             if theirs != payload:
                 self._fail(party, Reason.OTHER_RESULT)
-        self._go_on()
+        self._raise_failure()
 
-    def _go_on(self) -> None:
+    def _raise_failure(self) -> None:
         """Raise the first failure, so that no further step is taken."""
         if self.failed.done():
             raise self.failed.result()
@@ -244,7 +244,7 @@ class Circle:
             else ""
         )
         turned = (
-            f"; {self._turned_away} connections that did not speak this protocol were turned away"
+            f"; {self._turned_away} connections that did not speak this protocol were rejected"
             if self._turned_away
             else ""
         )

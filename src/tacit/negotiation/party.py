@@ -54,7 +54,7 @@ def negotiate(
     require_mpyc()
     if asyncio._get_running_loop() is not None:
         raise RunError("negotiate cannot run inside a running event loop; call it from a script")
-    return _finish(_with_deadline(place, steps, terms, seconds, observer))
+    return _finish(_run_until_deadline(place, steps, terms, seconds, observer))
 
 
 def require_mpyc() -> None:
@@ -87,7 +87,7 @@ def _finish(work: Coroutine[Any, Any, Negotiated]) -> Negotiated:
         loop.close()
 
 
-async def _with_deadline(
+async def _run_until_deadline(
     place: PartyPlace,
     steps: tuple[int, int],
     terms: NegotiationTerms,

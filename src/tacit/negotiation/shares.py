@@ -1,17 +1,15 @@
-"""The secure computation: the least and the greatest of secret numbers, and the exclusive or of
-secret words.
+"""The secure computation: the minimum and maximum of secret numbers, and the exclusive or of secret
+words.
 
-All of it runs on mpyc: Shamir shares, of which fewer than half tell nothing. Two things differ from
-mpyc as it comes.
+All of it runs on mpyc: Shamir shares, of which fewer than half reveal nothing. Two things differ
+from stock mpyc.
 
 - **Nothing is opened at degree 2t.** mpyc 0.11 tests whether a secret a is zero by opening a·r,
-  with a random r, as the bare
-  product of two sharings. Whoever sees all points of that product can factor it, and with its own
-  share of a is left with a
-  few candidates for a itself: with three parties, two. Here the product is shared afresh before it
-  is opened.
+  with a random r, as the bare product of two sharings. A party that sees all points of that product
+  can factor it, and its own share of a then leaves only a few candidates for a: with three parties,
+  two. Here the product is reshared before it is opened.
 - **Nothing is unpickled.** mpyc unpickles arrays and transfers that peers send; neither is used,
-  and its door to pickle is shut.
+and pickle is disabled.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from tacit.negotiation.link import Link
 
 
 @contextlib.contextmanager
-def _unnoticed() -> Iterator[None]:
+def _import_quietly() -> Iterator[None]:
     """Import mpyc without letting it read the command line, write a log, or change the event loop."""
     words, settings, handlers = sys.argv, dict(os.environ), list(logging.root.handlers)
     sys.argv = ["tacit", "--no-log"]
@@ -48,7 +46,7 @@ def _unnoticed() -> Iterator[None]:
         os.environ.update(settings)
 
 
-with _unnoticed():
+with _import_quietly():
     from mpyc import asyncoro, sectypes
     from mpyc import mpctools as _mpctools
     from mpyc import runtime as _mpyc

@@ -18,8 +18,8 @@ LIMIT = 2.0**31
 """Largest absolute value of a range."""
 
 FEWEST, MOST = 3, 7
-"""How many parties can negotiate: with two, no majority is honest; above seven nothing was
-measured.
+"""Smallest and largest number of parties: two cannot have an honest majority; more than seven were
+never measured.
 """
 
 PROTOCOL = f"tacit-negotiate-1 mpyc-0.11 fixed-point {FRACTION_BITS} bits below {LIMIT:.0f}"
@@ -46,8 +46,8 @@ class NegotiationTerms:
             raise PlanError("negotiate: the name of the run must have 1 to 80 printable characters")
         if not (_is_integer(self.parties) and FEWEST <= self.parties <= MOST):
             raise PlanError(
-                f"negotiate: there must be {FEWEST} to {MOST} parties, got {self.parties}; with fewer no"
-                " majority can be honest; give every party's address"
+                f"negotiate: there must be {FEWEST} to {MOST} parties, got {self.parties}; with"
+                " fewer no majority can be honest; give every party's address"
             )
         if not (_is_integer(self.levels) and 1 <= self.levels <= 32):
             raise PlanError(f"negotiate: levels must be an integer from 1 to 32, got {self.levels}")

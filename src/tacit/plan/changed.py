@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from tacit.plan import toml
-from tacit.plan.kinds import fields_of
+from tacit.plan.kinds import list_fields
 from tacit.plan.load import drop_foreign, dump, list_defaults, parse
 from tacit.plan.plan import Plan
 from tacit.plan.presets import privacy
@@ -36,7 +36,7 @@ def find_own_settings(plan: Plan) -> Tree:
         "model",
         "codec",
     ):  # a value that another model or codec has by default is none of this one's
-        kinds = fields_of(type(getattr(plan, table)))
+        kinds = list_fields(type(getattr(plan, table)))
         default[table] = {
             key: default[table][key]
             for key, field in kinds.items()
@@ -45,15 +45,15 @@ def find_own_settings(plan: Plan) -> Tree:
     own: Tree = {}
     for name, value in tree.items():
         if name == "privacy":
-            own[name] = _without_count(plan, value)
+            own[name] = _drop_count(plan, value)
         elif isinstance(value, dict):
-            own[name] = _kept(value, filled.get(name, {}), default.get(name, {}))
+            own[name] = _select_explicit(value, filled.get(name, {}), default.get(name, {}))
         elif value != default.get(name):
             own[name] = value
     return copy.deepcopy(own)
 
 
-def _kept(table: Tree, filled: Tree, default: Tree) -> Tree:
+def _select_explicit(table: Tree, filled: Tree, default: Tree) -> Tree:
     """The keys of a table that were set explicitly: neither computed by a preset nor default."""
     kept = {
         key: value
@@ -65,7 +65,7 @@ def _kept(table: Tree, filled: Tree, default: Tree) -> Tree:
     return kept
 
 
-def _without_count(plan: Plan, table: Tree) -> Tree:
+def _drop_count(plan: Plan, table: Tree) -> Tree:
     """[privacy] without the number of clients, if that was taken from [data]."""
     return {
         key: value

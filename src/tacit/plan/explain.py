@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 from tacit import extensions
 from tacit.errors import did_you_mean
 from tacit.plan.key_hints import find_key
-from tacit.plan.kinds import OWN, ByName, Needs, OrOwn, Per, fields_of, tables_in, tag_of
+from tacit.plan.kinds import OWN, ByName, Needs, OrOwn, Per, get_tag, list_fields, tables_in
 from tacit.plan.plan import Plan
 
 _WANTED = {
@@ -57,7 +57,7 @@ def _explain(problem: Any, root: Any) -> str:
     key = _locate(problem["loc"], root)
     kind, context, found = problem["type"], problem.get("ctx", {}), problem["input"]
     if kind in ("unexpected_keyword_argument", "extra_forbidden"):
-        known, word = list(fields_of(key.table)), key.written.rpartition(".")[2]
+        known, word = list(list_fields(key.table)), key.written.rpartition(".")[2]
         place = f"with {key.chosen} the table" if key.chosen else "this table"
         elsewhere = find_key(word)
         is_another = elsewhere not in (None, key.written)
@@ -68,14 +68,14 @@ def _explain(problem: Any, root: Any) -> str:
             word.strip("'") for word in str(context["expected"]).replace(" or ", ", ").split(", ")
         ]
         guess = did_you_mean(found, words) if isinstance(found, str) else ""
-        own = f", or your own as {OWN}" if _said(key.field, OrOwn) else ""
+        own = f", or your own as {OWN}" if _get_literal(key.field, OrOwn) else ""
         return f"{key.written} must be one of {', '.join(words)}{own}; got {_shown(found)}.{guess}"
     if kind == "union_tag_invalid":
         return _unknown_name(key, found)
     if kind in ("dataclass_type", "dataclass_exact_type", "union_tag_not_found"):
         return f"{key.written} must be a table, got {_shown(found)}; {_write_table(key)}"
     if kind == "unexpected_positional_argument":
-        known = list(fields_of(root))
+        known = list(list_fields(root))
         return (
             f"settings must be keyword arguments, such as {known[0]}=…; got {_shown(found)}; the"
             f" keywords are {', '.join(known)}"
@@ -101,7 +101,7 @@ def _write_table(key: _Key) -> str:
 
 
 def _requirement(key: _Key, problem: Any) -> str:
-    kind, needs, per = problem["type"], _said(key.field, Needs), _said(key.field, Per)
+    kind, needs, per = problem["type"], _get_literal(key.field, Needs), _get_literal(key.field, Per)
     if kind == "string_pattern_mismatch" and needs:
         return str(needs.what)
     context = problem.get("ctx", {})
@@ -114,7 +114,7 @@ def _requirement(key: _Key, problem: Any) -> str:
 
 
 def _missing(key: _Key) -> str:
-    needs, per = _said(key.field, Needs), _said(key.field, Per)
+    needs, per = _get_literal(key.field, Needs), _get_literal(key.field, Per)
     what = (needs.what if needs else "a value") + (f" (per {per.unit})" if per else "")
     chosen = f" with {key.chosen}" if key.chosen else ""
     hint = f" ({needs.hint})" if needs and needs.hint else ""
@@ -123,8 +123,8 @@ def _missing(key: _Key) -> str:
 
 def _unknown_name(key: _Key, found: Any) -> str:
     assert key.field is not None
-    choices, tag = list(tables_in(key.field.annotation)), tag_of(key.field.annotation)
-    name, part = found[tag], _said(key.field, ByName).own
+    choices, tag = list(tables_in(key.field.annotation)), get_tag(key.field.annotation)
+    name, part = found[tag], _get_literal(key.field, ByName).own
     own = f", or your own as {OWN}" if part else ""
     known = [choice for choice in choices if choice != OWN]
     said = f"{key.written}.{tag} must be one of {', '.join(known)}{own}; got {_shown(name)}."
@@ -144,18 +144,18 @@ def _locate(place: Sequence[Any], root: Any) -> _Key:
     for part in place:
         if len(tables) > 1:
             assert field is not None
-            table, chosen = tables[part], f"{'.'.join(keys)}.{tag_of(field.annotation)} = {part!r}"
+            table, chosen = tables[part], f"{'.'.join(keys)}.{get_tag(field.annotation)} = {part!r}"
             tables = {"": table}
             continue
         keys.append(str(part))
         if tables:
             table = tables[""]
-            field = fields_of(table).get(str(part))
+            field = list_fields(table).get(str(part))
             tables = tables_in(field.annotation) if field else {}
     return _Key(".".join(keys), field, table, chosen)
 
 
-def _said(field: FieldInfo | None, kind: type[Any]) -> Any:
+def _get_literal(field: FieldInfo | None, kind: type[Any]) -> Any:
     return next((one for one in field.metadata if isinstance(one, kind)), None) if field else None
 
 

@@ -74,7 +74,7 @@ def grid(
 
 
 def said(settings: dict[str, str]) -> str:
-    """Return settings in one line."""
+    """Format settings in one line."""
     return ", ".join(f"{key}={value}" for key, value in settings.items()) or "the plan as it is"
 
 

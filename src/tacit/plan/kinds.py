@@ -32,27 +32,27 @@ Name = Annotated[str, Len(1, 200)]
 One = TypeVar("One")
 
 
-def _as_tuple(value: object) -> object:
+def _to_tuple(value: object) -> object:
     """Turn a list into a tuple and a string into a tuple of one; pydantic refuses anything else."""
     if isinstance(value, list):
         return tuple(value)
     return (value,) if isinstance(value, str) else value
 
 
-def _each_as_tuple(value: object) -> object:
-    return {key: _as_tuple(one) for key, one in value.items()} if isinstance(value, dict) else value
+def _values_to_tuples(value: object) -> object:
+    return {key: _to_tuple(one) for key, one in value.items()} if isinstance(value, dict) else value
 
 
-Listed = BeforeValidator(_as_tuple)
+Listed = BeforeValidator(_to_tuple)
 """With a tuple: also accept a list, and a single string for a list of one."""
-ListedEach = BeforeValidator(_each_as_tuple)
+ListedEach = BeforeValidator(_values_to_tuples)
 """The same for each value of a table."""
 Many = Annotated[tuple[One, ...], Listed]
 Setting = bool | int | float | str
-"""A value in the table of settings of a part of the user's own."""
+"""A value in the settings table of a user-defined part."""
 
 OWN = extensions.FORM
-"""Stands for every name that refers to a user-defined part."""
+"""Placeholder for every name that refers to a user-defined part."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,16 +73,17 @@ class Own:
         found = extensions.resolve(self.part, text)
         if found is None:
             raise ValueError(
-                f"no installed package has an entry point of this name in the group tacit.{self.part}"
+                "no installed package has an entry point of this name in the group"
+                f" tacit.{self.part}"
             )
         return found
 
 
 @dataclasses.dataclass(frozen=True)
 class OrOwn:
-    """Allow a reference to a part of the user's own where a key has built-in values.
+    """Allow a reference to a user-defined part where a key has built-in values.
 
-    A string for which `is_built_in` is true never refers to a part of the user's own.
+    A string for which `is_built_in` is true never refers to a user-defined part.
     """
 
     part: extensions.Part
@@ -154,7 +155,7 @@ class ByName:
         choices = {
             name: handler.generate_schema(table) for name, table in tables_in(source).items()
         }
-        tag = tag_of(source)
+        tag = get_tag(source)
 
         def name_of(value: Any) -> Any:
             name = (
@@ -173,7 +174,7 @@ class ByName:
         return ":" in name or name in extensions.find_entry_points(self.own)
 
 
-def fields_of(table: Any) -> dict[str, FieldInfo]:
+def list_fields(table: Any) -> dict[str, FieldInfo]:
     """The keys of a table: their types, limits, defaults and meanings."""
     found: dict[str, FieldInfo] = table.__pydantic_fields__
     return found
@@ -191,13 +192,13 @@ def tables_in(kind: Any) -> dict[str, Any]:
     return {_own_name(table): table for table in found}
 
 
-def tag_of(kind: Any) -> str:
+def get_tag(kind: Any) -> str:
     """The key that selects a table: `name` or `kind`."""
     found = next(one for one in get_args(kind) if one is not NoneType)
-    return "kind" if "kind" in fields_of(found) else "name"
+    return "kind" if "kind" in list_fields(found) else "name"
 
 
 def _own_name(table: Any) -> str:
-    fields = fields_of(table)
+    fields = list_fields(table)
     name = fields["kind"] if "kind" in fields else fields["name"]
     return OWN if name.is_required() else str(name.default)

@@ -13,7 +13,7 @@ from tacit.errors import PlanError
 from tacit.plan import toml
 from tacit.plan.codec import Codec
 from tacit.plan.explain import explain
-from tacit.plan.kinds import fields_of, tables_in
+from tacit.plan.kinds import list_fields, tables_in
 from tacit.plan.plan import Plan, problems
 from tacit.plan.presets import privacy
 from tacit.plan.tables.data import is_file, run_problems
@@ -54,7 +54,7 @@ def drop_foreign(tree: dict[str, Any], setting: str, overrides: list[str]) -> No
     table = tree.get(key.partition(".")[0])
     if known is None or not isinstance(table, dict) or table.get("name") not in known:
         return
-    own = {"name", *fields_of(known[table["name"]])}
+    own = {"name", *list_fields(known[table["name"]])}
     kept = {other.partition("=")[0].strip() for other in overrides}
     for foreign in [
         name for name in table if name not in own and f"{key.partition('.')[0]}.{name}" not in kept
@@ -103,7 +103,7 @@ def check_run(plan: Plan, where: str = "plan") -> None:
 
 def dump(plan: Plan) -> dict[str, Any]:
     """The plan as nested tables of plain values; `parse(dump(plan)) == plan`."""
-    tables: dict[str, Any] = _without_none(dataclasses.asdict(plan))
+    tables: dict[str, Any] = _drop_none(dataclasses.asdict(plan))
     return tables
 
 
@@ -113,10 +113,10 @@ def list_defaults(plan: Plan) -> dict[str, Any]:
     for name in ("model", "codec"):
         own = {
             key: field.default
-            for key, field in fields_of(type(getattr(plan, name))).items()
+            for key, field in list_fields(type(getattr(plan, name))).items()
             if not field.is_required()
         }
-        tables[name] = {**{key: _without_none(value) for key, value in own.items()}, **tables[name]}
+        tables[name] = {**{key: _drop_none(value) for key, value in own.items()}, **tables[name]}
     return tables
 
 
@@ -125,9 +125,9 @@ def to_toml(plan: Plan) -> str:
     return toml.write(dump(plan))
 
 
-def _without_none(value: Any) -> Any:
+def _drop_none(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_none(inner) for key, inner in value.items() if inner is not None}
+        return {key: _drop_none(inner) for key, inner in value.items() if inner is not None}
     return list(value) if isinstance(value, tuple) else value
 
 

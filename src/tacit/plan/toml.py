@@ -14,14 +14,12 @@ LARGEST = 1_000_000
 """Maximum size of a plan in bytes. The longest lists of columns take a tenth of it."""
 
 DEEPEST = 8
-"""Parts of a dotted key. Plans have three; the time and memory of a TOML reader grow with their
-square.
+"""Maximum number of parts of a dotted key. Plans have three; the time and memory of a TOML parser
+grow with their square.
 """
 
 _NONE_IS_A_VALUE = ("privacy.preset", "private.words", "private.adapt", "private.store")
-"""Keys for which "none" is one of the words they take; for any other, `-o key=none` takes the key
-away.
-"""
+"""Keys for which "none" is a value; for any other key, `-o key=none` removes the key."""
 
 # Strings and comments, ended or not, so that the search goes through a text once.
 _QUOTED = re.compile(
@@ -57,11 +55,11 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def tree_of(text: str) -> dict[str, Any]:
-    """Return the tables in a TOML text; raise ValueError if it is no TOML, or too large or too deep
+    """Parse a TOML text into tables; raise ValueError if it is not TOML, or too large or too deep
     for a plan.
 
-    Edge cases: size and depth are looked at first, because a reader of TOML may need gigabytes for
-    100 kB of dots.
+    Edge cases: size and depth are checked first, because a TOML parser may need gigabytes for 100
+    kB of dots.
     """
     if len(text) > LARGEST:
         raise ValueError(f"a plan has at most {LARGEST:,} bytes")
@@ -80,7 +78,8 @@ def override(tree: dict[str, Any], setting: str) -> None:
     tables = key.split(".")
     if not equals or not key or len(tables) > DEEPEST:
         raise PlanError(
-            f"-o must have the form table.key=value, such as -o codec.epsilon=1, got {setting[:200]}"
+            "-o must have the form table.key=value, such as -o codec.epsilon=1, got"
+            f" {setting[:200]}"
         )
     for table in tables[:-1]:
         tree = tree.setdefault(table, {})
@@ -114,7 +113,7 @@ def _lines(table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
 
 
 def _key(key: str) -> str:
-    """Return a key as TOML writes it: in quotes if it is not made of plain letters, digits, dashes
-    and underscores.
+    """Format a key for TOML: in quotes unless it consists of plain letters, digits, dashes and
+    underscores.
     """
     return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)

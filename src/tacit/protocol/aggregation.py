@@ -17,7 +17,9 @@ from tacit.errors import WireError
 from tacit.rows import Vector
 
 _CHUNKS = 16
-"""About so many chunks: enough to keep any number of cores busy, few enough to merge cheaply."""
+"""Approximate number of chunks: enough to keep any number of cores busy, few enough to merge
+cheaply.
+"""
 
 
 def split_into_chunks(cohort: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
@@ -56,8 +58,8 @@ class Intake:
         """Raise WireError if a response must not be added."""
         if round_no != self.round_no:
             raise WireError(
-                f"response from sender {sender} refused: it must be for round {self.round_no}, got round"
-                f" {round_no}"
+                f"response from sender {sender} refused: it must be for round {self.round_no}, got"
+                f" round {round_no}"
             )
         if sender in self._seen:
             raise WireError(
@@ -70,7 +72,8 @@ class Intake:
         if not self.least_weight <= weight <= self.largest_weight:
             allowed = f"from {self.least_weight} to {self.largest_weight:,}"
             raise WireError(
-                f"response from sender {sender} refused: its weight must be {allowed}, got {weight:,}"
+                f"response from sender {sender} refused: its weight must be {allowed}, got"
+                f" {weight:,}"
             )
 
     def check_commitment(self, sender: int, payload: memoryview) -> None:

@@ -94,7 +94,7 @@ number of rounds so far.
 
 
 def keep_model(model: Vector, state: server.ServerState, rounds: int) -> Vector:
-    """Release the model as it was trained."""
+    """Release the trained model unchanged."""
     return model
 
 
@@ -349,7 +349,7 @@ def _note_refused(
         )
     if gathered.refused and not gathered.clients:
         raise RunError(
-            f"{arm.name}: every answer of round {round_no} was refused"
+            f"{arm.name}: all responses of round {round_no} were refused"
             f" ({gathered.refused[0].reason}); if training diverged, lower local.lr or server.lr,"
             " or clip the updates with codec.name = 'rr'"
         )

@@ -1,4 +1,4 @@
-"""Who may look on while a run goes: progress bars, pages, tests. Observing never changes a run."""
+"""Observers of a run: progress bars, pages, tests. Observing never changes a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tacit.runs.record import Entry
 
 
 class Observer(Protocol):
-    """Called as things happen, always from the thread that started the run."""
+    """Receives the events of a run, always in the thread that started the run."""
 
     def opened(self, folder: Path) -> None:
         """The run's folder exists."""
@@ -18,17 +18,17 @@ class Observer(Protocol):
         """An entry was added to the record."""
 
     def clients(self, arm: str, round_no: int, done: int, total: int) -> None:
-        """Some more clients of the round under way have finished."""
+        """More clients of the current round have finished."""
 
     def fetched(self, what: str, done: int, total: int | None) -> None:
-        """Some more bytes of a data set have arrived."""
+        """More bytes of a data set have arrived."""
 
     def pictures(self, done: int, total: int) -> None:
-        """A frozen network has read some more pictures."""
+        """A frozen network has read more images."""
 
 
 class Silence:
-    """An observer that says nothing."""
+    """An observer that ignores all events."""
 
     def opened(self, folder: Path) -> None:
         """Ignore."""

@@ -20,11 +20,13 @@ from tacit.files import replace_file, seal, unseal
 from tacit.protocol.round import Request
 
 _MOST_BYTES = 1 << 28
-"""A client keeps one update; this is for a simulation, whose one site has everybody."""
+"""Limit on stored updates, for a simulation, whose only site has all clients; a real client stores
+one.
+"""
 _PAYLOAD, _MEMORY = "payload", "memory "
 
 _RequestKey = tuple[int, str]
-"""A round, and the digest of what was asked in it."""
+"""A round, and the digest of its request."""
 
 
 class PromisedUpdates:

@@ -24,13 +24,13 @@ from tacit.rows import Vector
 from tacit.runs import record
 
 Names = NDArray[np.int64]
-"""Public names of clients, in the order in which their answers are added."""
+"""Public names of clients, in the order in which their responses are added."""
 
 Foreseen = dict[str, NDArray[np.float32]]
 """What some clients would send, by the name of the exchange, a row for each of them."""
 
 Tick = Callable[[int], None]
-"""Hears how many clients are done."""
+"""Called with the number of clients that are done."""
 
 
 @dataclass(frozen=True, kw_only=True)

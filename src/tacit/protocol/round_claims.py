@@ -24,7 +24,7 @@ def list_round_claims(
 
 
 def build_codec(plan: Plan, clients: int | None = None) -> codecs.Codec:
-    """Build the plan's codec for a number of clients, without which the plan's own counts."""
+    """Build the plan's codec for a number of clients, or for the plan's own number."""
     return codecs.build(plan.codec, codecs.Extent.of(plan, _count_clients(plan, clients)))
 
 
@@ -33,7 +33,7 @@ def _count_clients(plan: Plan, clients: int | None) -> int:
 
 
 def list_filter_claims(settings: Filter, clients: int, helpers: int = 0) -> tuple[Claim, ...]:
-    """Claims of a client's last layer and of its votes, in a round with so many clients."""
+    """Claims of a client's last layer and of its votes, in a round with `clients` clients."""
     from tacit.codecs.votes import head, summed_votes
     from tacit.protocol.exchanges.votes import claim
 

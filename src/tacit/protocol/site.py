@@ -123,7 +123,7 @@ class Site:
         self.use_secret(root.sealed("clients").key, agreement.codec)
         self._beginning = root.at("initial")
 
-    def use_secret(self, secret: bytes, held: Codec) -> None:
+    def use_secret(self, secret: bytes, codec: Codec) -> None:
         """Use a secret and a codec that all clients of the run share and the server does not know,
         such as negotiated ones.
 
@@ -134,12 +134,16 @@ class Site:
         self._secret = hmac.digest(
             secret, f"tacit run {self.agreement.run} {self.agreement.identity}".encode(), "sha256"
         )
-        self._held = held
+        self._client_codec = codec
         self._beginning = Draws(self._secret).at("initial")
 
     def codec(self, round_no: int) -> Codec:
         """The agreed codec as clients hold it in a round: with their secret, if it needs one."""
-        return self._held if self._held.keyed is None else self._held.keyed(self._secret, round_no)
+        return (
+            self._client_codec
+            if self._client_codec.keyed is None
+            else self._client_codec.keyed(self._secret, round_no)
+        )
 
     def slot(self, name: int) -> ClientSlot:
         """Look up a client of this site by name."""
@@ -234,7 +238,7 @@ class Site:
             messages.expect(message, payload_size=4 * terms.dim)
             return message.payload.view(np.float32)
         if self._model is None or self._model[0] != request.round_no:
-            self._model = (request.round_no, self._stepped(message, request.round_no))
+            self._model = (request.round_no, self._take_step(message, request.round_no))
         return self._model[1]
 
     def compute_head_inputs(
@@ -252,7 +256,7 @@ class Site:
         some = rows.take(np.arange(clients.starts[slot.block], clients.starts[slot.block + 1]))
         return training.append_ones(learner.below(model, some.inputs, slot, round_no)), some.labels
 
-    def _stepped(self, message: messages.Message, round_no: int) -> Vector:
+    def _take_step(self, message: messages.Message, round_no: int) -> Vector:
         """The model after the server's step, taken here. Round 1 begins with the first model that
         all sites derive.
         """

@@ -134,7 +134,7 @@ def _training(run: Summary, says: str, arm: ArmFigures | None, cause: str) -> Re
     """Judge how clients train, on the arm with the plan's settings and no noise."""
     if drifts_towards_own_labels(run):
         return _label_skew(run, says)
-    once = _measured_once(run, says, arm)
+    once = _judge_single_evaluation(run, says, arm)
     if once is not None:
         return once
     if arm is not None and is_rising(arm, run.leading) and has_falling_loss(arm):
@@ -198,7 +198,9 @@ def _label_skew(run: Summary, says: str) -> ResultFinding:
     )
 
 
-def _measured_once(run: Summary, says: str, arm: ArmFigures | None) -> ResultFinding | None:
+def _judge_single_evaluation(
+    run: Summary, says: str, arm: ArmFigures | None
+) -> ResultFinding | None:
     """Judge an arm with a single evaluation, which cannot show a trend, by the loss of an untrained
     model.
     """

@@ -145,7 +145,7 @@ def _tokens(findings: Findings) -> list[AuditGrid]:
     parts: tuple[Callable[[Findings], AuditGrid], ...] = (
         _seriation,
         _insiders,
-        _falsified,
+        _build_falsification_grid,
         _spaces,
         _collisions,
     )
@@ -203,7 +203,7 @@ def _insiders(findings: Findings) -> AuditGrid:
     )
 
 
-def _falsified(findings: Findings) -> AuditGrid:
+def _build_falsification_grid(findings: Findings) -> AuditGrid:
     kinds, found = (
         ("paper", "keyed"),
         {(one["what"], one["tokens"]): one for one in findings["falsified"]},

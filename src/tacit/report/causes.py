@@ -63,8 +63,8 @@ def find_arm_without_noise(run: Summary) -> ArmFigures | None:
     """Find the arm with the plan's own settings and no noise: the run itself if its codec is plain."""
     if not has_noise(run.plan):
         return run.arm(RUN)
-    found = _finished(run, "noiseless")
-    return found or (None if has_own_baselines(run.plan) else _finished(run, "fedavg"))
+    found = _find_finished(run, "noiseless")
+    return found or (None if has_own_baselines(run.plan) else _find_finished(run, "fedavg"))
 
 
 def measure_gap(run: Summary) -> Gap | None:
@@ -72,7 +72,7 @@ def measure_gap(run: Summary) -> Gap | None:
     either.
     """
     ours = run.arm(RUN)
-    reference = _finished(run, "central") or _finished(run, "fedavg")
+    reference = _find_finished(run, "central") or _find_finished(run, "fedavg")
     if ours is None or reference is None:
         return None
     own, quiet = has_own_baselines(run.plan), find_arm_without_noise(run)
@@ -93,7 +93,7 @@ def measure_gap(run: Summary) -> Gap | None:
 
 
 def _features_part(run: Summary) -> float | None:
-    everything, same = _finished(run, "central"), _finished(run, "same_features")
+    everything, same = _find_finished(run, "central"), _find_finished(run, "same_features")
     return max(0.0, _figure(run, everything) - _figure(run, same)) if everything and same else None
 
 
@@ -101,7 +101,7 @@ def _division_part(run: Summary, quiet: ArmFigures | None) -> float | None:
     """Loss due to the division into clients: the better of FedAvg and the run without noise,
     against central training.
     """
-    central, fedavg = _finished(run, "central"), _finished(run, "fedavg")
+    central, fedavg = _find_finished(run, "central"), _find_finished(run, "fedavg")
     if central is None:
         return 0.0
     if fedavg is None:
@@ -111,7 +111,7 @@ def _division_part(run: Summary, quiet: ArmFigures | None) -> float | None:
     )
 
 
-def _finished(run: Summary, name: str) -> ArmFigures | None:
+def _find_finished(run: Summary, name: str) -> ArmFigures | None:
     arm = run.arm(name)
     return arm if arm and arm.finished and arm.best(run.leading) is not None else None
 

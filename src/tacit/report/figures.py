@@ -195,11 +195,11 @@ def summarise(
         audits=tuple(select_entries(known, Audited)),
         running=running,
         abandoned=bool(select_entries(known, Abandoned)),
-        model_sha256=_stored_hash(known, "model.safetensors"),
+        model_sha256=_find_hash(known, "model.safetensors"),
     )
 
 
-def _stored_hash(entries: list[Entry], file: str) -> str:
+def _find_hash(entries: list[Entry], file: str) -> str:
     """SHA-256 of a file that the run stored, or an empty string."""
     return next(
         (

@@ -124,11 +124,11 @@ def summarise_privacy(entries: list[Entry]) -> PrivacyFigures:
             )
             for total in stated
         ],
-        mechanisms=_each(claims, lambda claim: claim.mechanism),
-        relations=_each(claims, lambda claim: claim.relation),
-        views=_each(claims, lambda claim: claim.view),
+        mechanisms=_read_distinct(claims, lambda claim: claim.mechanism),
+        relations=_read_distinct(claims, lambda claim: claim.relation),
+        views=_read_distinct(claims, lambda claim: claim.view),
         trust=list(dict.fromkeys(word for claim in claims for word in claim.trust)),
-        sources=_each(claims, lambda claim: claim.source),
+        sources=_read_distinct(claims, lambda claim: claim.source),
         unprotected=list_unprotected(
             account, before, _plan(entries), prepared[0] if prepared else None
         ),
@@ -151,7 +151,7 @@ def _updates(entries: list[Entry], arm: str) -> list[Released]:
     return [entry for entry in select_entries(entries, Released, arm) if entry.round_no > 0]
 
 
-def _each(claims: tuple[Claim, ...], read: Callable[[Claim], str]) -> list[str]:
+def _read_distinct(claims: tuple[Claim, ...], read: Callable[[Claim], str]) -> list[str]:
     return list(dict.fromkeys(read(claim) for claim in claims if read(claim)))
 
 

@@ -53,7 +53,7 @@ def judge_run(run: Summary) -> list[ResultFinding]:
     ours = run.arm(RUN)
     if ours is None or not ours.finished or run.leading not in ours.metrics:
         return []
-    worthless = [_made_up_owners(run), _leak(run)]
+    worthless = [_warn_simulated_owners(run), _leak(run)]
     hopeless = _central_at_chance(run, ours)
     if hopeless is not None:  # no arm is better than guessing, so comparing them says nothing
         return [
@@ -79,7 +79,7 @@ def judge_run(run: Summary) -> list[ResultFinding]:
     ]
 
 
-def _made_up_owners(run: Summary) -> ResultFinding | None:
+def _warn_simulated_owners(run: Summary) -> ResultFinding | None:
     """Warn that no real person was protected, where the rows are the user's own and not a public
     data set.
     """
@@ -190,7 +190,9 @@ def _diverging(run: Summary, ours: ArmFigures) -> ResultFinding | None:
     ):
         return None  # central training does not diverge: clients pull in different directions
     best, last = (phrasing.format_metric(lead, value) for value in (max(values), values[-1]))
-    says = f"Diverging: {phrasing.METRICS[lead]} fell from {best} to {last} while training went on."
+    says = (
+        f"Diverging: {phrasing.METRICS[lead]} fell from {best} to {last} while training continued."
+    )
     if quiet is None:
         return ResultFinding(
             kind="diverging",
@@ -241,7 +243,8 @@ def _threshold(run: Summary, ours: ArmFigures, gap: Gap) -> ResultFinding | None
         kind="threshold",
         says=(
             f"Rows are ranked as well as by {_name(gap)} (AUC {ranked}), but accuracy is"
-            f" {100 * lacks:.1f} points lower: a decision threshold of 0.5 does not suit this model."
+            f" {100 * lacks:.1f} points lower: a decision threshold of 0.5 does not suit this"
+            " model."
         ),
         change=_OTHER_THRESHOLD,
     )
@@ -303,8 +306,8 @@ def _rising(run: Summary, ours: ArmFigures) -> ResultFinding | None:
     return ResultFinding(
         kind="still rising",
         says=(
-            f"Still rising: {gained} of {phrasing.METRICS[lead]} between the last two evaluations or"
-            " quarters of the run."
+            f"Still rising: {gained} of {phrasing.METRICS[lead]} between the last two evaluations"
+            " or quarters of the run."
         ),
     )
 

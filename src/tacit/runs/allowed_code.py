@@ -35,5 +35,5 @@ def require_permission(
     raise RunError(
         f"{source}: {key} names Python code, {reference.path!r}; using it would run {code}. Nothing"
         " was run. If you trust the folder and that code, allow it with --allow-code, in Python"
-        " with allow_code=True, or hand the module itself over, as module=…"
+        " with allow_code=True, or pass the module itself, as module=…"
     )

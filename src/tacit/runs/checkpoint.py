@@ -1,5 +1,5 @@
-"""The state of a run on disk, replaced atomically after each round, so that it survives a kill at any
-moment.
+"""The state of a run on disk, replaced atomically after each round, so that it survives a kill at
+any moment.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def read(folder: Path) -> Checkpoint:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise RunError(
-            f"{folder / NAME}: was written by another version of Tacit ({error}); start the plan"
-            " anew"
+            f"{folder / NAME}: was written by another version of Tacit ({error}); start the plan as"
+            " a new run"
         ) from None
 
 

@@ -49,7 +49,7 @@ def recover(folder: Path, plan: Plan, arms: Iterable[str]) -> RecoveredRun:
     """
     path = folder / run_folder.RECORD
     if not (folder / checkpoint.NAME).exists():
-        return _without_checkpoint(folder, path)
+        return _recover_without_checkpoint(folder, path)
     last = checkpoint.read(folder)
     if last.fingerprints.plan != fingerprint_plan(plan):
         raise RunError(
@@ -80,7 +80,7 @@ def recover(folder: Path, plan: Plan, arms: Iterable[str]) -> RecoveredRun:
     )
 
 
-def _without_checkpoint(folder: Path, path: Path) -> RecoveredRun:
+def _recover_without_checkpoint(folder: Path, path: Path) -> RecoveredRun:
     """Recover a run that was stopped before its first model; refuse one with charged rounds."""
     if not path.exists():
         return RecoveredRun()

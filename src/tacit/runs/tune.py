@@ -206,10 +206,10 @@ def _list_neighbours(own: Settings) -> list[Settings]:
     return found
 
 
-def _combine_improvements(own: Settings, tried: list[Trial]) -> Settings:
+def _combine_improvements(own: Settings, trials: list[Trial]) -> Settings:
     """Combine all single changes that improved on the plan; of two for one key, the better."""
     better = sorted(
-        (trial for trial in tried[1:] if trial.rank > tried[0].rank), key=lambda trial: trial.rank
+        (trial for trial in trials[1:] if trial.rank > trials[0].rank), key=lambda trial: trial.rank
     )
     return {
         **own,
@@ -222,10 +222,10 @@ def _combine_improvements(own: Settings, tried: list[Trial]) -> Settings:
     }
 
 
-def _select_best(tried: list[Trial], count: int) -> list[Settings]:
+def _select_best(trials: list[Trial], count: int) -> list[Settings]:
     return [
         trial.settings
-        for trial in sorted(tried, key=lambda trial: trial.rank, reverse=True)[:count]
+        for trial in sorted(trials, key=lambda trial: trial.rank, reverse=True)[:count]
     ]
 
 

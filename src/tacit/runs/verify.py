@@ -93,13 +93,13 @@ def _check_signatures(
     covered = checkpoint.count_covered_bytes(folder)
     if any(
         begins < covered or isinstance(entry, record.Finished)
-        for begins, entry in _after_last_signature(path)
+        for begins, entry in _list_unsigned(path)
     ):
         wrong.append("entries of finished rounds are not signed")
     return wrong
 
 
-def _after_last_signature(path: Path) -> list[tuple[int, record.Entry]]:
+def _list_unsigned(path: Path) -> list[tuple[int, record.Entry]]:
     """Entries after the last signature, each with the offset of its first byte."""
     found: list[tuple[int, record.Entry]] = []
     for begins, entry in record.read_lines(path):
@@ -108,7 +108,7 @@ def _after_last_signature(path: Path) -> list[tuple[int, record.Entry]]:
 
 
 def _describe_unsigned_end(folder: Path) -> str:
-    later = len(_after_last_signature(folder / run_folder.RECORD))
+    later = len(_list_unsigned(folder / run_folder.RECORD))
     return f" except the last {later:,}" if later else ""
 
 

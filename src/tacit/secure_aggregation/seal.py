@@ -19,7 +19,7 @@ from tacit.errors import WireError
 from tacit.randomness import Draws
 
 Seal = Callable[[bytes, bytes], bytes]
-"""Seals (a key, its context) to one helper."""
+"""Seals a key, in its context, to one helper."""
 
 _X25519, _LATTICE, _TAG = 32, 1184, 16
 _CLASSIC = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_256_GCM)
@@ -102,6 +102,6 @@ def is_post_quantum(public: bytes) -> bool:
 
 
 def count_seal_bytes(public: bytes) -> int:
-    """How many bytes sealing adds."""
+    """Number of bytes that sealing adds."""
     kem = hpke.KEM.X25519 if len(public) == _X25519 else hpke.KEM.MLKEM768_X25519
     return kem.enc_length() + _TAG

@@ -1,4 +1,4 @@
-"""Combine votes to scores, and reject contributors by score.
+"""Combine votes into scores, and reject contributors by score.
 
 A tester whose votes are kept with factor f = 1 - p (f = 1 without noise) adds f times its vote, so
 that noisier votes weigh less; the score is the sum divided by the sum of f². Whatever the testers'
@@ -19,7 +19,7 @@ from tacit.plan import Filter
 
 Numbers = NDArray[np.float64]
 _GAP = 3.0
-"""Two groups of scores are told apart if their middles are at least this many standard errors
+"""Two groups of scores count as separate if their middles are at least this many standard errors
 apart.
 """
 

@@ -100,7 +100,7 @@ def build_preview(plan: Plan, table: data.Table, clients: Clients, draws: Draws)
     if plan.data.share is None:
         raise PlanError(
             f"plan {plan.name!r} discloses no rows: it has no [data.share] table; add one with rule"
-            " and k to share some"
+            " and k to disclose some"
         )
     offer = disclosing.decide_release(table, clients, plan.data.share, draws)
     exchange = DiscloseRows(plan.name, offer.rows.schema)

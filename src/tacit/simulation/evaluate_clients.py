@@ -42,8 +42,8 @@ class Models:
 def evaluate_clients(
     models: Models, workers: int, after_training: bool, tick: Callable[[int], None]
 ) -> list[Figures]:
-    """Evaluate clients' models as they are, or after the training they would do; nothing is stored
-    or sent.
+    """Evaluate clients' current models, or their models after the training they would do; nothing
+    is stored or sent.
     """
     _inherited.update(models=models, after_training=after_training)
     found = []

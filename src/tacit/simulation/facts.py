@@ -14,7 +14,7 @@ from tacit.simulation.prepared_rows import SimulatedData
 
 
 def pooled_rows(plan: Plan) -> Claim:
-    """The claim of central training: every row is handed over, possibly with quantised numbers."""
+    """The claim of central training: every row is pooled, possibly with quantised numbers."""
     settings, form = plan.features.quantise, ""
     trust: tuple[str, ...] = ("the party that holds the rows",)
     if settings is not None:
@@ -57,7 +57,7 @@ def prepared(plan: Plan, data: SimulatedData, learner: training.Learner) -> reco
 
 def label_skew(data: SimulatedData) -> float:
     """Label skew: the mean over rows of the distance between their client's labels and all labels,
-    minus that of labels dealt at random.
+    minus that of randomly assigned labels.
 
     Distances are total variation distances, from 0 to 1.
     """

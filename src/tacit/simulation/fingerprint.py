@@ -28,7 +28,7 @@ def data_fingerprint(data: SimulatedData) -> str:
     disclosed rows.
     """
     digest = hashlib.sha256()
-    for name, array in _arrays_of(data):
+    for name, array in _list_arrays(data):
         # The header separates arrays that have the same bytes but another shape or another
         # name.
         digest.update(f"{name} {array.dtype.str} {array.shape};".encode())
@@ -36,7 +36,7 @@ def data_fingerprint(data: SimulatedData) -> str:
     return digest.hexdigest()
 
 
-def _arrays_of(data: SimulatedData) -> Iterator[tuple[str, NDArray[Any]]]:
+def _list_arrays(data: SimulatedData) -> Iterator[tuple[str, NDArray[Any]]]:
     yield from _rows("train", data.train)
     yield from _clients("clients", data.clients)
     yield from _rows("test", data.test)
@@ -74,7 +74,7 @@ def _table(name: str, rows: pl.DataFrame) -> Iterator[tuple[str, NDArray[Any]]]:
 def _inputs(name: str, inputs: Inputs) -> Iterator[tuple[str, NDArray[Any]]]:
     if isinstance(inputs, Mixed):
         yield from _inputs(f"{name} tokens", inputs.tokens)
-        yield from _inputs(f"{name} beside", inputs.beside)
+        yield from _inputs(f"{name} beside", inputs.dense)
     elif isinstance(inputs, Dense):
         yield f"{name} matrix {inputs.width}", inputs.matrix
     else:

@@ -144,7 +144,7 @@ class Job:
             plan, self.draws, self.input_rows, self.observer.fetched, self.observer.pictures
         )
 
-    def _setting_of(self, name: str, setting: Setting) -> Setting:
+    def _prepare_setting(self, name: str, setting: Setting) -> Setting:
         """The rows of an arm: those of the run, or the same rows with the arm's own features."""
         plan = self.arms[name]
         if plan.features == self.plan.features or isinstance(self.input_rows, Numbers):
@@ -165,7 +165,7 @@ class Job:
     def _run_arm(
         self, setting: Setting, name: str, begun: Checkpoint | None, following: str
     ) -> None:
-        setting = self._setting_of(name, setting)
+        setting = self._prepare_setting(name, setting)
         simulated = SimulatedArm(setting, name, self.arms[name])
         if name == RUN and begun is None:
             self._open(setting, simulated)
@@ -201,5 +201,5 @@ def _check_data(place: Path, before: Fingerprints, now: Fingerprints) -> None:
     if before.data != now.data:
         raise RunError(
             f"{place}: its data changed since the run began (rows, labels, columns or who holds"
-            " them); put the old data back, or start the plan anew with `tacit run`"
+            " them); restore the old data, or start the plan as a new run with `tacit run`"
         )

@@ -64,8 +64,8 @@ def prepare(
 
     `progress` is called as bytes are downloaded, `pictures` as a frozen network reads images.
     """
-    table, public = _loaded(plan, draws, input_rows, progress)
-    clients, kept, held = _divided(plan, draws, table)
+    table, public = _load_table(plan, draws, input_rows, progress)
+    clients, kept, held = _divide_clients(plan, draws, table)
     data.require_test_rows(table, plan.data)
     secret = find_client_secret(plan, draws)
     sources = gather_feature_sources(table.columns, plan.features, secret, progress, pictures)
@@ -104,7 +104,11 @@ def prepare(
         disclosure=disclose_rows(plan, table, kept, encode, draws.at("share"))
         if plan.data.share is not None
         else None,
-        released=(*fitted.released, *table.habits.released, *_listed_words(plan, lexicon)),
+        released=(
+            *fitted.released,
+            *table.habits.released,
+            *_describe_released_words(plan, lexicon),
+        ),
         fitted=fitted,
         columns=table.columns,
         habits=table.habits,
@@ -123,7 +127,7 @@ def read_table(plan: Plan, input_rows: object | None = None) -> data.Table:
     """
     draws = Draws.seeded(plan.seed)
     own = plan if plan.public is None or plan.public.source is None else replace(plan, public=None)
-    table, _ = _loaded(own, draws, input_rows, None)
+    table, _ = _load_table(own, draws, input_rows, None)
     data.require_test_rows(table, plan.data)
     return table
 
@@ -147,26 +151,26 @@ def preview(
 ) -> Preview:
     """Preview which rows a run of the plan would disclose; nothing is sent or trained."""
     draws = Draws.seeded(plan.seed)
-    table, _ = _loaded(plan, draws, input_rows, progress)
-    _, kept, _ = _divided(plan, draws, table)
+    table, _ = _load_table(plan, draws, input_rows, progress)
+    _, kept, _ = _divide_clients(plan, draws, table)
     return build_preview(plan, table, kept, draws.at("share"))
 
 
 def divide_rows(plan: Plan) -> tuple[data.Table, Clients]:
     """The rows of a simulated run as read, and the training rows of each client."""
     draws = Draws.seeded(plan.seed)
-    table, _ = _loaded(plan, draws, None, None)
-    return table, _divided(plan, draws, table)[0]
+    table, _ = _load_table(plan, draws, None, None)
+    return table, _divide_clients(plan, draws, table)[0]
 
 
 def trained_on(plan: Plan) -> tuple[data.Table, Clients]:
     """The rows of a simulated run as read, and the rows that each client trains on."""
     draws = Draws.seeded(plan.seed)
-    table, _ = _loaded(plan, draws, None, None)
-    return table, _divided(plan, draws, table)[1]
+    table, _ = _load_table(plan, draws, None, None)
+    return table, _divide_clients(plan, draws, table)[1]
 
 
-def _loaded(
+def _load_table(
     plan: Plan, draws: Draws, input_rows: object | None, progress: data.Progress | None
 ) -> tuple[data.Table, pl.DataFrame | None]:
     """The table that is divided among clients, and the server's public rows, if the plan has any."""
@@ -176,7 +180,9 @@ def _loaded(
     return data.set_aside(table, plan.public, draws.at("center", "rows"), progress)
 
 
-def _divided(plan: Plan, draws: Draws, table: data.Table) -> tuple[Clients, Clients, Clients]:
+def _divide_clients(
+    plan: Plan, draws: Draws, table: data.Table
+) -> tuple[Clients, Clients, Clients]:
     """The rows of each client, divided into rows to train on and held-out rows."""
     clients = data.divide(table, plan.data, draws.at("partition"))
     if plan.data.local_test:
@@ -184,7 +190,7 @@ def _divided(plan: Plan, draws: Draws, table: data.Table) -> tuple[Clients, Clie
     return clients, clients, clients
 
 
-def _listed_words(plan: Plan, lexicon: Lexicon | None) -> tuple[str, ...]:
+def _describe_released_words(plan: Plan, lexicon: Lexicon | None) -> tuple[str, ...]:
     """What a shared word table releases: the words that occur at the clients, most frequent first."""
     if lexicon is None or plan.private.words == "all":
         return ()

@@ -38,8 +38,8 @@ def prepare_rehearsal(plan: Plan, folder: Path, sites: int) -> Rehearsal:
     table, clients = divide_rows(plan)
     if len(clients) < sites:
         raise PlanError(
-            f"data.clients: needs at least one client per site, got {len(clients):,} for {sites}"
-            " sites"
+            f"data.clients: there must be at least one client per site, got {len(clients):,} for"
+            f" {sites} sites"
         )
     folder.mkdir(parents=True, exist_ok=True)
     owner = find_free_name("client", table.train.columns)

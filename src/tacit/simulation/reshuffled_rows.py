@@ -45,7 +45,7 @@ class ReshuffledRows:
             return self._now[1]
 
     def order(self, round_no: int) -> NDArray[np.int64]:
-        """The order in which rows are dealt to clients in a round."""
+        """The order in which rows are assigned to clients in a round."""
         return self._draws.at(round_no).generator().permutation(len(self._rows))
 
     def initial(self, draws: Draws) -> Vector:
@@ -88,15 +88,15 @@ class ReshuffledWorker:
         self, model: Vector, slot: ClientSlot, draws: Draws, round_no: int = 1
     ) -> training.Update:
         """The client's update on its rows of this round."""
-        return self._in_round(round_no).train(model, slot, draws, round_no)
+        return self._get_worker(round_no).train(model, slot, draws, round_no)
 
     def train_together(
         self, model: Vector, slots: Sequence[ClientSlot], draws: Sequence[Draws], round_no: int
     ) -> Iterator[training.Group]:
         """Yield the updates of some clients in order."""
-        return self._in_round(round_no).train_together(model, slots, draws, round_no)
+        return self._get_worker(round_no).train_together(model, slots, draws, round_no)
 
-    def _in_round(self, round_no: int) -> training.Worker:
+    def _get_worker(self, round_no: int) -> training.Worker:
         if self._now is None or self._now[0] != round_no:
             self._now = (round_no, self._learner.in_round(round_no).worker())
         return self._now[1]

@@ -1,4 +1,4 @@
-"""Checks for parts of a user's own: `check_codec` tests a codec against every law that Tacit's own
+"""Checks for user-defined parts: `check_codec` tests a codec against every law that Tacit's own
 codecs obey.
 """
 

@@ -1,4 +1,4 @@
-"""`check_codec`: every law that Tacit's own codecs obey, for a codec of a user's own."""
+"""`check_codec`: every law that Tacit's own codecs obey, for a user-defined codec."""
 
 from __future__ import annotations
 

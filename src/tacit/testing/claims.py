@@ -1,5 +1,5 @@
-"""Checks of a codec's claims: who could break the promise, and that messages reveal no more than
-the claim says, as far as an attack can show it.
+"""Checks of a codec's claims: which party could break the guarantee, and whether an attack on
+messages shows a larger loss than claimed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ _SIZES = (1, 16)
 
 
 def check_trust(subject: Subject) -> None:
-    """A promise says which party could break it, in agreement with who adds the noise.
-
-    Data owners refuse plans by it. Where decoding adds the noise, or a client's message has none of
-    its own, a party other than the client keeps the promise.
+    """A claim names the party that could break it, which must agree with who adds the noise. Data
+    owners refuse plans by it. If decoding adds the noise, or a client's message has none of its
+    own, a party other than the client keeps the guarantee.
     """
     codec = subject.at_client()
     alone = codec.sum_noise is None and has_client_noise(codec, np.full(100, 1e-3, np.float32))
@@ -69,8 +68,8 @@ def _check_trust_in_helpers(subject: Subject) -> None:
         )
         require(
             (claim.rests_on == "clients") == by_clients,
-            "where clients make the noise together, one that lies removes some: rests_on must be"
-            " 'clients'",
+            "if clients add the noise together, a dishonest client removes some of it: rests_on"
+            " must be 'clients'",
         )
 
 

@@ -43,7 +43,7 @@ def check_sound(codec: Codec, total: Sum) -> None:
     try:
         require(bool(np.isfinite(decode(codec, total)).all()), "a sum decodes to NaN or infinity")
     except WireError:  # only clients can see that tokens are not theirs
-        require(codec.decoded_by == "clients", "a sum took bytes that it cannot decode")
+        require(codec.decoded_by == "clients", "a sum accepted bytes that it cannot decode")
     codec.empty(DIM).add_packed(total.pack().copy(), total.weight)
     require(0 <= total.weight < 2**62, f"a sum has the impossible weight {total.weight}")
 
@@ -72,7 +72,7 @@ def check_sizes(subject: Subject) -> None:
 
 
 def _require_refusal(total: Sum, call: Callable[[], object], what: str) -> None:
-    require(is_refused(total, call), f"a sum takes {what}; raise WireError instead")
+    require(is_refused(total, call), f"a sum accepts {what}; raise WireError instead")
 
 
 def check_weights(subject: Subject) -> None:

@@ -154,7 +154,9 @@ def check_message(subject: Subject, update: Vector, largest: float = np.inf) -> 
     total = codec.empty(len(update))
     send(codec, total, update, Draws.seeded(0))
     value = decode(codec, total)
-    require(bool(np.isfinite(value).all()), "an update with NaN or infinity is decoded to such")
+    require(
+        bool(np.isfinite(value).all()), "an update with NaN or infinity decodes to NaN or infinity"
+    )
     require(
         float(np.abs(value).max()) <= largest * 1.0001,
         f"a decoded coordinate is {np.abs(value).max():g}, at most {largest:g} is possible",

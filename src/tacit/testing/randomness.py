@@ -1,4 +1,4 @@
-"""Checks of who knows which randomness: noise comes from the party that keeps the promise."""
+"""Checks of randomness: noise must come from the party that keeps the guarantee."""
 
 from __future__ import annotations
 

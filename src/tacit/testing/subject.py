@@ -1,4 +1,4 @@
-"""The codec that a check looks at, with the calls that every check makes."""
+"""The codec under test, with the calls that every check makes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def require(holds: bool, why: str) -> None:
 
 @dataclass(frozen=True)
 class Subject:
-    """A codec under test, built anew for runs of different extent.
+    """A codec under test, rebuilt for runs of different extent.
 
     `scale` is the size of the coordinates that are encoded, such as the codec's clip.
     """

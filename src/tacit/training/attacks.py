@@ -25,7 +25,7 @@ def free_rider(own: Vector) -> Vector:
 
 
 def sign_flip(own: Vector, scale: float = 1.0) -> Vector:
-    """Return the honest update times `-scale`.
+    """The honest update times `-scale`.
 
     Source: Li et al. 2019 (RSA: Byzantine-Robust Stochastic Aggregation Methods).
     """
@@ -33,7 +33,7 @@ def sign_flip(own: Vector, scale: float = 1.0) -> Vector:
 
 
 def gaussian(own: Vector, draws: Draws, scale: float = 1.0) -> Vector:
-    """Return Gaussian noise with an expected L2 norm of about `scale` times that of the honest
+    """Gaussian noise with an expected L2 norm of about `scale` times that of the honest
     update.
 
     Source: Blanchard et al. 2017, with a norm that does not depend on the model.
@@ -43,7 +43,7 @@ def gaussian(own: Vector, draws: Draws, scale: float = 1.0) -> Vector:
 
 
 def alie(seen: Matrix, clients: int, attackers: int, spread: float | None = None) -> Vector:
-    """Return the mean minus `spread` standard deviations per coordinate.
+    """The mean minus `spread` standard deviations per coordinate.
 
     Without `spread`, use the largest value at which enough honest clients lie further from the mean
     for the attackers to look like part of a majority of the `clients`, assuming normally
@@ -60,16 +60,15 @@ def alie(seen: Matrix, clients: int, attackers: int, spread: float | None = None
 
 
 def ipm(seen: Matrix, scale: float = 0.1) -> Vector:
-    """Return the mean of the updates seen, times `-scale`.
-
-    A small `scale` passes for an honest update near zero, yet the average may point uphill. Source:
-    Xie et al. 2020 (Fall of Empires: inner product manipulation).
+    """The mean of the visible updates, times `-scale`. With a small `scale` it passes for an honest
+    update near zero, yet the average may point uphill. Source: Xie et al. 2020 (Fall of Empires:
+    inner product manipulation).
     """
     return np.asarray(-scale * seen.mean(axis=0, dtype=np.float64), np.float32)
 
 
 def mimic(seen: Matrix) -> Vector:
-    """Return a copy of the update furthest out along the direction of largest variance.
+    """A copy of the update furthest out along the direction of largest variance.
 
     The copied update is honest, but it counts many times and outweighs the others. Source:
     Karimireddy et al. 2022 (Byzantine-Robust Learning on Heterogeneous Datasets via Bucketing),

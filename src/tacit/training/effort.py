@@ -13,7 +13,7 @@ from tacit import plan
 from tacit.training.schedule import build_pace
 
 _LSTM_UNITS = 50
-"""State of the `lstm` model, which has no key for it."""
+"""State width of the `lstm` model, for which the plan has no key."""
 
 
 def parameter_floor(model: plan.Model, inputs: int, classes: int) -> int:

@@ -79,7 +79,7 @@ def append_ones(below: Matrix) -> Matrix:
 
 
 def compute_slopes(rows: Matrix, labels: Labels, head: Matrix) -> Matrix:
-    """Return the gradient of the loss at each row's logits."""
+    """Gradient of the loss at each row's logits."""
     logits = rows @ head
     if head.shape[1] == 1:
         return np.asarray(1 / (1 + np.exp(-logits)) - labels[:, None], np.float32)
@@ -91,14 +91,14 @@ def compute_slopes(rows: Matrix, labels: Labels, head: Matrix) -> Matrix:
 
 
 def sum_gradients(rows: Matrix, slopes: Matrix, step: int) -> Matrix:
-    """Return the sum of the row gradients, each the outer product of inputs and slope."""
+    """Sum of the row gradients, each the outer product of inputs and slope."""
     return np.asarray(rows.T @ slopes)
 
 
 def train_head(
     rows: Matrix, labels: Labels, first: Matrix, steps: Steps, total: Total = sum_gradients
 ) -> Matrix:
-    """Return the change of the head after full-batch gradient steps."""
+    """Train a head: its change after full-batch gradient steps."""
     head = first.copy()
     for step in range(steps.epochs):
         size = np.float32(steps.lr / (steps.divide_by or max(1, len(rows))))
@@ -112,7 +112,7 @@ def stack_heads(heads: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def compute_losses(rows: Matrix, labels: Labels, heads: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the loss of each row under each of many stacked heads, as (rows, heads): one product
+    """Loss of each row under each of many stacked heads, as (rows, heads): one product
     per output.
     """
     logits = np.matmul(rows, heads)

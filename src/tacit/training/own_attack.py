@@ -1,4 +1,4 @@
-"""An attack of the user's own: a function that replaces a corrupted client's honest update in an
+"""A user-defined attack: a function that replaces a corrupted client's honest update in an
 experiment.
 """
 
@@ -19,7 +19,7 @@ from tacit.rows import Vector
 
 
 def check_own_attack(settings: Corrupt | None) -> None:
-    """Raise PlanError if a plan names an attack of the user's own that cannot be called; a run
+    """Raise PlanError if a plan names a user-defined attack that cannot be called; a run
     calls this before it reads data.
     """
     if isinstance(settings, OwnAttack):

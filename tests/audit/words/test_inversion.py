@@ -23,7 +23,7 @@ from tacit.training.private.word_networks import BidirectionalReader, WordNetwor
 def net() -> WordNetwork:
     torch.manual_seed(0)
     made = WordNetwork(
-        WordTableShape(shared_rows=0, width=12, beside=0, outputs=3),
+        WordTableShape(shared_rows=0, width=12, dense=0, outputs=3),
         BidirectionalReader(12, 10),
         20,
         0.0,
@@ -78,7 +78,7 @@ def test_the_search_finds_the_vectors(net) -> None:
 def test_inputs_beside_the_words_count_as_nothing_for_who_does_not_know_them() -> None:
     torch.manual_seed(1)
     net = WordNetwork(
-        WordTableShape(shared_rows=9, width=4, beside=2, outputs=1),
+        WordTableShape(shared_rows=9, width=4, dense=2, outputs=1),
         BidirectionalReader(4, 3),
         6,
         0.0,

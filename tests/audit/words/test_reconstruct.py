@@ -1,4 +1,6 @@
-"""The reconstruction audit on a tiny net and made-up texts: its positive control reads, its random twins do not."""
+"""The reconstruction audit on a tiny net and made-up texts: its positive control reads, its random
+twins do not.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ WORDS = [
 
 
 def write_texts(path: Path, rows: int = 120) -> Path:
-    """Write texts of six different words and two numbers each: any word is rare, so guessing reads next to nothing."""
+    """Write texts of six different words and two numbers each: any word is rare, so guessing reads
+    next to nothing.
+    """
     random = np.random.default_rng(0)
     lines = ["opinion,stars"]
     for row in range(rows):
@@ -107,7 +111,9 @@ def test_the_same_words_with_each_others_vectors_read_nothing(
 def test_the_public_table_reads_what_started_from_it_and_not_its_random_twin(
     audit: WordAudit, seen: str, batch: int
 ) -> None:
-    """Two runs that differ in a table's first vectors alone: FedVocab as published, and with random ones."""
+    """Two runs that differ in a table's first vectors alone: FedVocab as published, and with random
+    ones.
+    """
     assert recall(audit, PUBLIC_START, PUBLIC, seen, batch) > 0.9
     assert recall(audit, RANDOM_START, PUBLIC, seen, batch) < 0.2
 
@@ -144,7 +150,7 @@ def test_json_and_page_say_what_was_read(audit: WordAudit) -> None:
 
 def test_only_plans_with_word_tables_can_be_attacked(job: plan.Plan) -> None:
     hashed = replace(job, features=plan.Features(buckets=64))
-    with pytest.raises(PlanError, match=r"features\.text='binary'\) needs 'words' or 'pieces'"):
+    with pytest.raises(PlanError, match=r"features\.text='binary'\) attacks word tables"):
         reconstruct(hashed)
 
 

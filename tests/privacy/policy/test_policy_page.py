@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tacit.plan.kinds import fields_of
+from tacit.plan.kinds import list_fields
 from tacit.privacy.policy import Policy, parse_policy
 from tacit.privacy.policy.policy import Allow, ColumnRoles, Limits, Measures, Plans, SharePolicy
 from tacit.privacy.policy.starter import render_policy
@@ -25,7 +25,7 @@ def test_the_example_is_a_policy() -> None:
 TABLES = (Plans, Allow, ColumnRoles, Limits, Measures, SharePolicy)
 
 
-@pytest.mark.parametrize("key", [key for table in TABLES for key in fields_of(table)])
+@pytest.mark.parametrize("key", [key for table in TABLES for key in list_fields(table)])
 def test_every_key_is_explained(key: str) -> None:
     assert re.search(rf"^\|.*`{key}`.*\|", PAGE, re.MULTILINE)
 

@@ -107,7 +107,7 @@ def test_claims_of_absurd_sizes_are_refused_before_anything_is_allocated() -> No
 
 def test_a_message_for_another_round_names_sender_and_difference() -> None:
     message = messages.parse(*pieces(whole()))
-    with pytest.raises(WireError, match=r"sender 99 refused: needs round_no 21, got 20"):
+    with pytest.raises(WireError, match=r"sender 99 refused: round_no must be 21, got 20"):
         messages.expect(message, run="newsgroups-1", round_no=21)
 
 

@@ -1,5 +1,5 @@
-"""FedVocab's table 2 and figure 3 as cells: what attackers read, by method, batch and network; and
-two further attackers.
+"""FedVocab's table 2 and figure 3 as cells: words that attackers recover, by method, batch and
+network; and two further attackers.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ PAPERS_ATTACKER = {
     "FedRecon": "public table",
     "FedVocab": "wrong table",
 }
-"""Whom the paper lets attack each method: for FedVocab somebody with another model's table."""
+"""The paper's attacker of each method: for FedVocab, one with another model's table."""
 _WAYS = ("wrong table", "public table", "knows the table", "table rows", "crafted reader")
 _NOTE = (
     "AG News texts of 5 to 30 words with three numbers or more, of one client in its second round;"
-    " words count as often as they stand in both. Wrong table: looks words up in another table, as"
-    " the paper's attacker of FedVocab does. Public table: in the vectors every client began with."
-    " Knows the table: also what the client keeps. Table rows: which rows of a shared table have a"
-    " gradient. Crafted reader: the server sent a reader whose cells catch single words. All but"
-    " the last two use the span of the first layer's gradient, which ends where a batch has more"
-    " different words than a vector has numbers (100; the paper's have 300)."
+    " words are counted as multisets. Wrong table: the attacker looks words up in another table, as"
+    " the paper's attacker of FedVocab does. Public table: in the vectors that every client started"
+    " from. Knows the table: also in the client's private rows. Table rows: which rows of a shared"
+    " table have a gradient. Crafted reader: the server sent a malicious model whose cells respond"
+    " to single words. All except the last two use the span of the first layer's gradient, which"
+    " fails if a batch has more different words than a vector has dimensions (100; the paper's have"
+    " 300)."
 )
 
 
 def attack_tables(networks: tuple[str, ...]) -> tuple[PaperTable, ...]:
-    """Tables of what attackers read from these networks."""
-    return _leakage(networks), _by_batch(), _parts(networks), _attributes()
+    """Tables of what attackers recover from these networks."""
+    return _leakage(networks), _build_batch_table(), _parts(networks), _attributes()
 
 
 def _trial(network: str, method: str) -> PaperTrial:
@@ -71,14 +72,14 @@ def _leakage(networks: tuple[str, ...]) -> PaperTable:
     note = f"{_NOTE} BiLSTM of 50 per direction: 128 texts as in the paper; MiniLM: 4."
     return PaperTable(
         name="ptlr",
-        title="Share of words with a digit that are read (batch 1)",
+        title="Share of words with a digit that are recovered (batch 1)",
         cells=tuple(cells),
         note=note,
         small=True,
     )
 
 
-def _by_batch() -> PaperTable:
+def _build_batch_table() -> PaperTable:
     cells = [
         PaperCell(
             row=f"{method}, {way}",
@@ -91,7 +92,7 @@ def _by_batch() -> PaperTable:
         for way in _WAYS
         for batch in BATCHES
     ]
-    title = "Share of all words that are read, by texts per batch: BiLSTM, 128 texts"
+    title = "Share of all words that are recovered, by texts per batch: BiLSTM, 128 texts"
     return PaperTable(name="batches", title=title, cells=tuple(cells), note=_NOTE)
 
 
@@ -128,12 +129,13 @@ def _attributes() -> PaperTable:
             cells.append(PaperCell(row=method, column=column, paper=None, trial=run, metric="auc"))
     note = (
         "Area under the curve; .5 is chance. The attacker learns from gradients of another client's"
-        " texts, made with public word vectors, and judges up to 100 gradients of single texts of"
-        " the victim, half of them with a number. Gradients of a word table are not used."
+        " texts, computed with public word vectors, and classifies up to 100 gradients of the"
+        " victim's single texts, half of them with a number. Gradients of a word table are not"
+        " used."
     )
     return PaperTable(
         name="attribute",
-        title="Does a gradient tell whether a text names a number?",
+        title="Does a gradient reveal whether a text contains a number?",
         cells=tuple(cells),
         note=note,
         small=True,

@@ -39,7 +39,7 @@ def attack(
     """Precision, recall, F1 and the share of digit words that each attacker reads from AG News
     texts with numbers.
     """
-    job, data = _prepared(network, rows, seed)
+    job, data = _prepare(network, rows, seed)
     client, own = choose_texts(data, texts)
     victim = train_victim(job, data, client, plans.Private(**PRIVATE[method]))
     figures: dict[str, float] = {}
@@ -64,7 +64,7 @@ def attribute(method: str, texts: int, rows: int, bits: float | None, seed: int)
     """
     from sklearn.metrics import roc_auc_score
 
-    job, data = _prepared("bilstm", rows, seed)
+    job, data = _prepare("bilstm", rows, seed)
     victim = train_victim(job, data, 0, plans.Private(**PRIVATE[method]))
     public = train_victim(job, data, 1, plans.Private(**{**PRIVATE[method], "start": "public"}))
     attacker = replace(public, model=victim.model)  # the server knows what it sent
@@ -99,7 +99,7 @@ def _messages(
     return np.array(made), np.repeat([True, False], half)
 
 
-def _prepared(network: str, rows: int, seed: int) -> tuple[plans.Plan, SimulatedData]:
+def _prepare(network: str, rows: int, seed: int) -> tuple[plans.Plan, SimulatedData]:
     """A plan with two clients and its rows; every word has a public vector, as in the tables the
     paper uses.
     """

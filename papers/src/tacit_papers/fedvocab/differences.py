@@ -8,9 +8,7 @@ from tacit_papers.published import PaperCell, PaperTable
 
 GLOBAL, LOCAL = "global, best round", "local, best round"
 _ALONE = {GLOBAL: "global_accuracy", LOCAL: "local_accuracy"}
-"""Who trains alone takes part in no rounds; what stands next to a best round is its model after
-training.
-"""
+"""Local-only training has no rounds; its model after training is compared with the best round."""
 
 
 def minus(first: str, second: str) -> str:
@@ -18,7 +16,7 @@ def minus(first: str, second: str) -> str:
     return f"{first} minus {second}"
 
 
-def with_differences(*tables: PaperTable) -> tuple[PaperTable, ...]:
+def add_differences(*tables: PaperTable) -> tuple[PaperTable, ...]:
     """The tables, each followed by a table of differences."""
     return tuple(one for table in tables for one in (table, _differences(table)))
 
@@ -33,7 +31,7 @@ def _differences(table: PaperTable) -> PaperTable:
     trained, varied = "trained tables, adaptive pass", "varied public tables, adaptive pass"
     pairs += [(trained, varied)] if varied in rows else []
     cells = tuple(_cell(table, pair, column) for pair in pairs for column in (GLOBAL, LOCAL))
-    note = "Differences of the table before, seed by seed."
+    note = "Differences in the previous table, seed by seed."
     return replace(
         table,
         name=f"{table.name}-differences",
@@ -44,7 +42,7 @@ def _differences(table: PaperTable) -> PaperTable:
 
 
 def _cell(table: PaperTable, pair: tuple[str, str], column: str) -> PaperCell:
-    mine, other = (_found(table, row, column) for row in pair)
+    mine, other = (_find_cell(table, row, column) for row in pair)
     both = tuple(
         seed for seed in mine.trial.seeds if seed in other.trial.seeds
     )  # some rows have more than others
@@ -54,7 +52,7 @@ def _cell(table: PaperTable, pair: tuple[str, str], column: str) -> PaperCell:
     )  # fmt: skip
 
 
-def _found(table: PaperTable, row: str, column: str) -> PaperCell:
+def _find_cell(table: PaperTable, row: str, column: str) -> PaperCell:
     cells = {cell.column: cell for cell in table.cells if cell.row == row}
     return (
         cells[column]

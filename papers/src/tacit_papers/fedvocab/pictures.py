@@ -23,7 +23,7 @@ def _reading(way: str) -> Panel:
     return Panel(
         title=way,
         across="texts per batch",
-        up="share of words read",
+        up="share of words recovered",
         lines=tuple(lines),
         scale="log",
     )
@@ -67,7 +67,7 @@ _TABLES = ("frozen tables", "slow tables, adaptive pass", "trained tables, adapt
 PICTURES = (
     Picture(
         name="figure3",
-        title="Figure 3: words read from gradients, by batch",
+        title="Figure 3: words recovered from gradients, by batch",
         panels=tuple(
             map(_reading, ("wrong table", "public table", "table rows", "crafted reader"))
         ),

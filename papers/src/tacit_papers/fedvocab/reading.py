@@ -1,6 +1,6 @@
 """Read one batch of a client's texts in every available way, as a published attack table needs it.
 
-In addition to the attackers of `tacit.audit.words.reconstruct`: one looks at which rows of a shared
+In addition to the attackers of `tacit.audit.words.reconstruct`: one sees which rows of a shared
 table have a gradient, one sent a crafted model. An encoder adds positions to word vectors and
 normalises them before its first layer; attackers do the same.
 """
@@ -30,7 +30,7 @@ from tacit.training.private.word_networks import TransformerReader, WordNetwork
 from tacit_papers.fedvocab.crafted import read_traps, set_traps
 
 Enter = Callable[[NDArray[np.float32], int], NDArray[np.float32]]
-"""Word vectors and a place in the text in, what the first layer is given there out."""
+"""Maps word vectors and a position in the text to the inputs of the first layer."""
 
 WAYS = ("wrong table", "public table", "knows the table", "table rows", "crafted reader")
 
@@ -61,23 +61,23 @@ def readings(
     scores: dict[str, list[Score]] = {way: [] for way in WAYS}
     for first in range(0, len(rows) - batch + 1, batch):
         some = rows[first : first + batch]
-        seen = _seen(victim, some)
+        seen = _observe_batch(victim, some)
         tables = {
             "wrong table": (wrong, outside),
             "public table": (public, outside),
             "knows the table": (known, insider),
         }
         for way, (table, enter) in tables.items():
-            scores[way].append(score(seen.words, _by_span(seen, table, enter)))
-        scores["table rows"].append(score(seen.words, _by_rows(victim, seen)))
+            scores[way].append(score(seen.words, _read_by_span(seen, table, enter)))
+        scores["table rows"].append(score(seen.words, _read_by_rows(victim, seen)))
         if not isinstance(module.reader, TransformerReader):
             scores["crafted reader"].append(
-                score(seen.words, _by_traps(victim, some, public, draws))
+                score(seen.words, _read_by_traps(victim, some, public, draws))
             )
     return {way: average_scores(found) for way, found in scores.items() if found}
 
 
-def _seen(victim: ClientUnderAttack, some: NDArray[np.int64]) -> Batch:
+def _observe_batch(victim: ClientUnderAttack, some: NDArray[np.int64]) -> Batch:
     texts = victim.texts(some)
     words = [word for text in texts for word in text]
     gradients = victim.gradient(some).gradients
@@ -107,7 +107,7 @@ def _entries(reader: torch.nn.Module) -> Enter | None:
     return enter
 
 
-def _by_span(seen: Batch, table: Dictionary, enter: Enter | None) -> list[str]:
+def _read_by_span(seen: Batch, table: Dictionary, enter: Enter | None) -> list[str]:
     if enter is None:
         return find_inside_span(seen.basis, table, len(seen.words))
     found: list[str] = []
@@ -120,7 +120,7 @@ def _by_span(seen: Batch, table: Dictionary, enter: Enter | None) -> list[str]:
     return found[: len(seen.words)]
 
 
-def _by_rows(victim: ClientUnderAttack, seen: Batch) -> list[str]:
+def _read_by_rows(victim: ClientUnderAttack, seen: Batch) -> list[str]:
     """The words whose rows of a shared table have a gradient: exact at any batch size, and empty if
     no table is shared.
     """
@@ -140,7 +140,7 @@ def _by_rows(victim: ClientUnderAttack, seen: Batch) -> list[str]:
     return [lexicon.words[token] for token in (*touched, *repeated)]
 
 
-def _by_traps(
+def _read_by_traps(
     victim: ClientUnderAttack, some: NDArray[np.int64], public: Dictionary, draws: Draws
 ) -> list[str]:
     module: WordNetwork = victim.module()

@@ -160,7 +160,7 @@ BILSTM = Network(
     },
     seeds=(1,),
     small_seeds=(1, 2, 3),
-    cost="a run on SST-2 takes about 20 minutes of one core",
+    cost="a run on SST-2 takes about 20 minutes on one core",
 )
 ENCODER = Network(
     label="MiniLM-L6 (the paper: DistilBERT)",
@@ -178,7 +178,7 @@ ENCODER = Network(
     },
     seeds=(1, 2, 3),
     small_seeds=(1, 2, 3, 4, 5),  # three left open which of two methods is better at home
-    cost="a run takes 15 to 30 minutes of one core a seed",
+    cost="a run takes 15 to 30 minutes on one core per seed",
 )
 
 
@@ -202,7 +202,7 @@ def trial(
         network.model(size), "local": { "optimizer": network.optimizer, "lr": size.lr, "epochs": 1,
         "batch": size.batch, "schedule": "linear", "clip_norm": 15.0, **method.local, }, "private":
         method.private, "codec": {"name": "plain"}, **({"regime": "local_only"} if method.alone else
-        {}), "server": {**rounds, **_measured(size)},
+        {}), "server": {**rounds, **_list_evaluation_settings(size)},
     }  # fmt: skip
     few = {"smoke": (1,), "quick": network.small_seeds, "full": network.seeds}[scale]
     return PaperTrial(kind=PLAN, settings=settings, seeds=MANY_SEEDS if open_by_three else few)
@@ -212,7 +212,7 @@ def _partition(method: Method) -> dict[str, Any]:
     return {"partition": "iid"} if method.even else {"partition": "dirichlet", "alpha": 1.0}
 
 
-def _measured(size: FedvocabSize) -> dict[str, int]:
+def _list_evaluation_settings(size: FedvocabSize) -> dict[str, int]:
     return _present(
         test_rows=size.test_rows, test_clients=size.test_clients, evaluate_every=size.evaluate_every
     )

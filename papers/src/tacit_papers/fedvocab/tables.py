@@ -8,7 +8,7 @@ from dataclasses import replace
 from tacit.reproduction import Scale
 from tacit_papers.fedvocab import printed
 from tacit_papers.fedvocab.attack_tables import attack_tables
-from tacit_papers.fedvocab.differences import with_differences
+from tacit_papers.fedvocab.differences import add_differences
 from tacit_papers.fedvocab.printed import Printed
 from tacit_papers.fedvocab.settings import BILSTM, ENCODER, LADDER, METHODS, Network, trial
 from tacit_papers.published import PaperCell, PaperTable, PaperTrial
@@ -28,7 +28,7 @@ _COLUMNS = (
 _PRINTED = ("best_global_seen", "best_local_seen")
 _TRAINED = ("global_accuracy", "global_geometric", "local_accuracy")
 _PRINTED_ALONE = ("global_accuracy", "local_accuracy")
-"""Who trains alone takes part in no rounds: what the paper prints stands next to the model after its
+"""Local-only training has no rounds: the paper's number is compared with the model after its
 training.
 """
 
@@ -50,12 +50,12 @@ scale.
 """
 
 _NOTE = (
-    "Best round, the paper's form: after each round the new shared part is put together with the"
-    " own parts of that round's clients; a client's best round counts, chosen on the test rows, so"
-    " it is optimistic. Last ten rounds: the mean of the same figures over the last ten rounds."
-    " Last round: the final shared part with clients' own parts. Trained on: after one more local"
-    " training, which leans to a client's own labels. Means over clients, arithmetic unless it says"
-    " geometric."
+    "Best round, as in the paper: after each round the new shared parameters are combined with the"
+    " private ones of that round's clients; each client's best round counts. It is chosen on the"
+    " test rows, so it is optimistic. Last ten rounds: the mean of the same figures over the last"
+    " ten rounds. Last round: the final shared parameters with clients' private ones. Trained on:"
+    " after one more local training, which is biased towards a client's own labels. Means over"
+    " clients are arithmetic unless stated as geometric."
 )
 
 
@@ -76,7 +76,7 @@ def tables(scale: Scale) -> tuple[PaperTable, ...]:
             _accuracy(f"bilstm-{source}", BILSTM, source, tuple(METHODS), scale)
             for source in ("sst2", "newsgroups20", "ag_news")
         ),
-        *with_differences(
+        *add_differences(
             *(
                 _accuracy(f"minilm-{source}", ENCODER, source, _ENCODER_METHODS, scale)
                 for source in ("sst2", "newsgroups20")
@@ -98,7 +98,7 @@ def _small(
     steps: tuple[str, ...], methods: tuple[str, ...], many: Mapping[str, tuple[str, ...]]
 ) -> tuple[PaperTable, ...]:
     title = "BiLSTM on SST-2, labels skewed: how far word tables may move"
-    return with_differences(
+    return add_differences(
         _ladder("ladder", title, steps, even=False, many=many.get("ladder", ())),
         _accuracy("small-sst2", BILSTM, "sst2", methods, "quick", many.get("small-sst2", ())),
         _accuracy("small-minilm-sst2", ENCODER, "sst2", ("FedVocab", "FedAvg"), "quick"),
@@ -113,7 +113,7 @@ def _small_news() -> tuple[PaperTable, ...]:
         "FedRecon",
         "Local only, 10 epochs",
     )
-    return with_differences(
+    return add_differences(
         _ladder(
             "ladder-even",
             "BiLSTM on SST-2, labels spread evenly: how far word tables may move",
@@ -219,10 +219,10 @@ def _communication() -> PaperTable:
                     )
                 )
     note = (
-        "Sizes of serialised messages of one client and round, plain codec. The 400,000-word, 300-d"
-        " table is the paper's; the public vectors at hand are 341,479 words of 100 numbers. A"
-        " plain message is as long whatever its values are, so the larger table is measured with"
-        " zeros in it."
+        "Sizes of one client's serialised messages per round, plain codec. The 400,000-word, 300-d"
+        " table is the paper's; the available public vectors are 341,479 words of 100 numbers. The"
+        " size of a plain message does not depend on its values, so the larger table is measured"
+        " with zeros."
     )
     return PaperTable(
         name="bytes",

@@ -27,7 +27,7 @@ PAPER = Paper(
         " participants can decode."
     ),
     scales={
-        "smoke": "300 rows, two rounds, a few epochs: it proves that every cell runs.",
+        "smoke": "300 rows, two rounds, a few epochs: shows that every cell runs.",
         "quick": (
             "all rows, a tenth of the publication's epochs, one seed, which shows figures and"
             " decides few claims."

@@ -12,8 +12,8 @@ from tacit_papers.hashcomb.settings import (
     SIZES,
     Tree,
     arms,
-    in_four_rounds,
-    in_many_rounds,
+    build_four_round_trial,
+    build_many_round_trial,
     paper_gaussian,
     plain,
 )
@@ -30,7 +30,7 @@ def by_round(scale: Scale) -> PaperTable:
     """Figure 4: F1 after each of Table 3's rounds."""
     cells = [
          PaperCell( row=f"{row}, {arm}", column=f"round {number}", paper=None,
-        trial=in_four_rounds(scale, name, codec), metric=F1, round_no=number, ) for name, row in
+        trial=build_four_round_trial(scale, name, codec), metric=F1, round_no=number, ) for name, row in
         printed.SETS.items() for arm, codec in arms(name).items() for number in range(1, min(4,
         SIZES[scale].rounds) + 1)
     ]  # fmt: skip
@@ -51,7 +51,7 @@ def learnt_by_heart(scale: Scale) -> PaperTable:
             row=row,
             column=f"{arm}, {words}",
             paper=None,
-            trial=in_four_rounds(scale, name, arms(name)[arm]),
+            trial=build_four_round_trial(scale, name, arms(name)[arm]),
             metric=metric,
         )
         for name, row in printed.SETS.items()
@@ -82,12 +82,12 @@ def over_many_rounds(scale: Scale) -> PaperTable:
             for tenth in _TENTHS:
                 cells.append(
                      PaperCell( row=f"{row}, {arm}", column=f"{10 * tenth} %", paper=None,
-                    trial=in_many_rounds(scale, name, codec), metric=F1, round_no=max(1,
+                    trial=build_many_round_trial(scale, name, codec), metric=F1, round_no=max(1,
                     round(rounds * tenth / 10)), )
                 )  # fmt: skip
     note = (
         "F1 on the test rows after each tenth of the rounds. The publication prints the curves"
-        " without numbers. Their noise: Gaussian of variance .08."
+        " without numbers. Their noise is Gaussian with variance .08."
     )
     return PaperTable(
         name="fig5",
@@ -100,10 +100,10 @@ def over_many_rounds(scale: Scale) -> PaperTable:
 
 def gains(scale: Scale) -> PaperTable:
     """The gain of HC8 over weights in the clear in four rounds, computed as the paper does."""
-    cells = _gains(scale, in_four_rounds, printed.FOUR_ROUNDS, None)
+    cells = _gains(scale, build_four_round_trial, printed.FOUR_ROUNDS, None)
     return PaperTable(
         name="gains",
-        title="The gain of HC8 over weights in the clear, four rounds",
+        title="Gain of HC8 over weights in the clear, four rounds",
         cells=cells,
         note=_GAINED,
     )
@@ -111,7 +111,7 @@ def gains(scale: Scale) -> PaperTable:
 
 def gains_over_many(scale: Scale) -> PaperTable:
     """The gain of HC8 over weights in the clear in many rounds, where the paper claims a mean."""
-    cells = _gains(scale, in_many_rounds, printed.MANY_ROUNDS, printed.GAIN_OVER["NoHC"])
+    cells = _gains(scale, build_many_round_trial, printed.MANY_ROUNDS, printed.GAIN_OVER["NoHC"])
     title = "The claimed gain of HC8 over weights in the clear, many rounds"
     note = f"{_GAINED} The publication claims .006 at the best round."
     return PaperTable(name="gains-many", title=title, cells=cells, note=note, cost=COST)

@@ -1,4 +1,4 @@
-"""Table 1, which the paper fills with words, in numbers: bits per parameter, F1, and epsilon with
+"""Table 1, which the paper fills with words, as numbers: bits per parameter, F1, and epsilon with
 its privacy unit.
 """
 
@@ -67,14 +67,18 @@ def measured(scale: Scale) -> PaperTable:
                 PaperCell(row=row, column=column, paper=None, trial=facts, metric="epsilon")
             )
     note = (
-        "Spam, four clients, 8 rounds of 1,000 epochs. Epsilon is of all rounds of a client"
-        " together, if all its rows are replaced (for dp_sum: if the client is added or removed)."
-        " Where there is none no number exists, whatever the publication states. Bits are those of"
-        " messages; the histogram HashComb sends back has as many as all messages together. Skellam"
-        " and binomial noise, which the publication names too, are not here yet."
+        "Spam, four clients, 8 rounds of 1,000 epochs. Epsilon covers all rounds of a client"
+        " together, if all its rows are replaced (for dp_sum: if the client is added or removed). A"
+        " missing epsilon means that none exists, whatever the publication states. Bits are those"
+        " of messages; the histogram that HashComb sends back has as many bits as all messages"
+        " together. Skellam and binomial noise, which the publication also names, are not included"
+        " yet."
     )
     return PaperTable(
-        name="1", title="Privacy loss and promise of the mechanisms", cells=tuple(cells), note=note
+        name="1",
+        title="Privacy loss and guarantee of the mechanisms",
+        cells=tuple(cells),
+        note=note,
     )
 
 

@@ -31,7 +31,7 @@ def halves(kind: Kind, name: str) -> pl.DataFrame:
     halves. `honest`: the original set; duplicates stay in one half, and columns are scaled by the
     range of the training rows.
     """
-    return _authors(name) if kind == "authors" else _scaled(_apart(_original(name)))
+    return _authors(name) if kind == "authors" else _scale_columns(_apart(_original(name)))
 
 
 def inputs_of(table: pl.DataFrame) -> list[str]:
@@ -87,7 +87,7 @@ def _apart(table: pl.DataFrame) -> pl.DataFrame:
     return table.join(marked, on=table.columns, how="left", maintain_order="left", nulls_equal=True)
 
 
-def _scaled(table: pl.DataFrame) -> pl.DataFrame:
+def _scale_columns(table: pl.DataFrame) -> pl.DataFrame:
     train = table.filter(pl.col(HALF) == "train")
     scaled = []
     for name in inputs_of(table):

@@ -43,9 +43,9 @@ def chances(_scale: Scale) -> PaperTable:
                 )
             )
     note = (
-        "Arithmetic. The publication's formula is missing from its text; `last_head` is the reading"
-        " its code documents, `subset` the one its section 3 describes. In brackets a computation"
-        " by other means; the publication prints no numbers."
+        "Arithmetic. The publication's formula is missing from its text; `last_head` is the"
+        " interpretation that its code documents, `subset` the one that its section 3 describes."
+        " Numbers in brackets were computed independently; the publication prints none."
     )
     return PaperTable(
         name="fig2",
@@ -91,13 +91,13 @@ def facts(_scale: Scale) -> PaperTable:
                 )
             )
     note = (
-        "Folds 1 to 8 of the authors' ten are trained on, 9 and 10 tested on: nearest to the"
-        " printed supports except for Spam, whose folds hold 6,879 rows, more than the 4,601 of the"
-        " original. Rows that stand on both sides flatter every arm alike. In the honest split"
-        " equal rows are on one side."
+        "Folds 1 to 8 of the authors' ten are training rows, 9 and 10 test rows. This is nearest to"
+        " the printed supports, except for Spam, whose folds have 6,879 rows, more than the"
+        " original's 4,601. Rows on both sides flatter all arms equally. In the honest split, equal"
+        " rows are on one side."
     )
     return PaperTable(
-        name="rows", title="Rows, and what the test rows are worth", cells=tuple(cells), note=note
+        name="rows", title="Rows, and overlap of the test rows", cells=tuple(cells), note=note
     )
 
 
@@ -128,8 +128,8 @@ def ranges(scale: Scale) -> PaperTable:
             )
     note = (
         "Weights of all clients after the first of Table 3's rounds, seed 0: the range is the"
-        " largest, rounded up, then made half as long again. The last columns are F1 minus that of"
-        " NoHC after 8 rounds of 1,000 epochs. ±.35 is the code's."
+        " largest, rounded up and enlarged by half. The last columns are F1 minus that of NoHC"
+        " after 8 rounds of 1,000 epochs. ±.35 is the code's."
     )
     return PaperTable(name="range", title="The range", cells=tuple(cells), note=note)
 
@@ -153,8 +153,9 @@ def random_levels(scale: Scale) -> PaperTable:
             _figure(row, arm, short(scale, name, codec, seeds=seeds)) for arm, codec in arms.items()
         ]
     note = (
-        "F1 after 8 rounds of 1,000 epochs; the level of each weight drawn anew each round, 8 on"
-        " average, by coins all clients share. A level of 0 is read as the middle of the range."
+        "F1 after 8 rounds of 1,000 epochs; the level of each weight is drawn again in each round,"
+        " 8 on average, by coins that all clients share. A level of 0 is decoded as the middle of"
+        " the range."
     )
     return PaperTable(
         name="levels", title="Random levels with a mean of 8", cells=tuple(cells), note=note
@@ -162,10 +163,10 @@ def random_levels(scale: Scale) -> PaperTable:
 
 
 def other_clients(scale: Scale) -> PaperTable:
-    """More clients, label-skewed clients, and rows dealt anew each round."""
+    """More clients, label-skewed clients, and rows redistributed in each round."""
     settings: dict[str, Tree] = {
         "4 clients": {},
-        "4 clients, rows dealt anew each round": {"deal": "every_round"},
+        "4 clients, rows redistributed each round": {"deal": "every_round"},
         "10 clients": {"clients": 10},
         "50 clients": {"clients": 50},
         "4 clients, label-skewed (Dirichlet .3)": {"partition": "dirichlet", "alpha": 0.3},
@@ -191,7 +192,7 @@ def other_clients(scale: Scale) -> PaperTable:
     )
     return PaperTable(
         name="clients",
-        title="More clients, skewed clients, rows dealt anew",
+        title="More clients, skewed clients, redistributed rows",
         cells=tuple(cells),
         note=note,
     )
@@ -220,12 +221,15 @@ def honest(scale: Scale) -> PaperTable:
             PaperCell(row=row, column="NoHC, F1 of label 1", paper=None, trial=clear, metric="f1")
         )
     note = (
-        "F1 after 8 rounds of 1,000 epochs. Of IoT-23 a public sample of 40,000 flows per attack;"
-        " equal flows are on one side of the split, so its test rows are few and unlike those"
-        " trained on. Of Coronary 26,250 rows, as many as the authors took."
+        "F1 after 8 rounds of 1,000 epochs. IoT-23 is a public sample of 40,000 flows per attack;"
+        " equal flows are on one side of the split, so its test rows are few and differ from the"
+        " training rows. Coronary has 26,250 rows, as in the authors' experiments."
     )
     return PaperTable(
-        name="honest", title="The original sets, split honestly", cells=tuple(cells), note=note
+        name="honest",
+        title="The original sets, split without overlap",
+        cells=tuple(cells),
+        note=note,
     )
 
 
@@ -237,12 +241,12 @@ def columns(scale: Scale) -> PaperTable:
             tree = plan(scale, 2 * _EPOCHS, 1, plain(), clients=1)
             if levels is not None:
                 tree["features"] = {"numeric": "minmax", "quantise": {"levels": levels}}
-            arm = "as they are" if levels is None else f"{levels} levels"
+            arm = "not quantised" if levels is None else f"{levels} levels"
             cells.append(_figure(row, arm, train_trial(name, tree, SIZES[scale].claimed)))
     note = (
-        "Training rows in one place for 2,000 epochs, each column sent as the mid-point of its"
-        " channel: the publication's monolithic model on quantised data, which it describes and"
-        " does not measure. Test rows are quantised alike."
+        "Central training for 2,000 epochs, with each column sent as the mid-point of its channel:"
+        " the publication's monolithic model on quantised data, which it describes but does not"
+        " measure. Test rows are quantised in the same way."
     )
     return PaperTable(
         name="columns", title="Columns quantised instead of weights", cells=tuple(cells), note=note

@@ -11,7 +11,7 @@ from tacit_papers.pictures import Line, Panel, Picture
 from tacit_papers.published import At
 
 _Ends = dict[str, str]
-"""Arm → the column in which its figure after the last round stands next to the printed number."""
+"""Arm → the column that has its figure after the last round next to the printed number."""
 _TENTHS = tuple(range(10, 100, 10))
 
 

@@ -42,7 +42,7 @@ GAIN_OVER = {"NoHC": 0.006, "DP": 0.0192}
 """The mean relative gain in F1 that is claimed for HC8, over the four sets."""
 
 SUPPORT = {"spam": 3_732, "okiru": 20_286, "hps": 18_624, "cardio": 21_004}
-"""Table 2, rows trained on."""
+"""Table 2, number of training rows."""
 
 HEAD_CHANCE = {
     9: 0.4995,
@@ -55,5 +55,5 @@ HEAD_CHANCE = {
     32: 0.0181,
 }
 """Figure 2 is printed without numbers: these are the probabilities of a head at a mean level of 8,
-computed apart from this code.
+computed independently of this code.
 """

@@ -160,13 +160,13 @@ def formulas(_scale: Scale) -> PaperTable:
         )
     note = (
         "Arithmetic. Equation 11 is 2 ln of the share of values in the fullest channel: never above"
-        " zero, since a ratio became a product on the way. The noise of equation 16 is counted"
-        " exactly at delta 1e-3, as if each update were clipped to the L2 norm the publication"
-        " assumes; nothing clips it, so no epsilon exists."
+        " zero, because a ratio became a product in its derivation. The privacy loss of equation"
+        " 16's noise is exact at delta 1e-3, as if each update were clipped to the L2 norm that the"
+        " publication assumes; nothing clips it, so no epsilon exists."
     )
     return PaperTable(
         name="formulas",
-        title="What the formulas for epsilon come to",
+        title="Values of the formulas for epsilon",
         cells=tuple(cells),
         note=note,
     )
@@ -180,17 +180,19 @@ def apart(scale: Scale) -> PaperTable:
         "levels": levels}, seeds=SIZES[scale].claimed ), ) for selection, levels in _COINS
     ]  # fmt: skip
     note = (
-        "How often a reader who holds the secret tells two values on both sides of the middle"
-        " apart, over 100,000 draws of levels with a mean of 8: whatever the epsilon, delta cannot"
-        " be smaller. The publication needs 1e-3."
+        "How often a party with the secret can distinguish two values on both sides of the middle,"
+        " over 100,000 draws of levels with a mean of 8. Delta cannot be smaller, for any epsilon."
+        " The publication requires 1e-3."
     )
-    return PaperTable(name="apart", title="Two values told apart", cells=tuple(cells), note=note)
+    return PaperTable(name="apart", title="Two values distinguished", cells=tuple(cells), note=note)
 
 
 def tokens(scale: Scale) -> PaperTable:
     """What a server without the secret reads from tokens."""
     trial = PaperTrial(
-        kind="hashcomb_read_tokens", settings={"plan": _watched(scale)}, seeds=SIZES[scale].claimed
+        kind="hashcomb_read_tokens",
+        settings={"plan": _build_watched_plan(scale)},
+        seeds=SIZES[scale].claimed,
     )
     cells = []
     for kind, words in zip(KINDS.values(), ("published tokens", "keyed tokens"), strict=True):
@@ -221,13 +223,13 @@ def tokens(scale: Scale) -> PaperTable:
         )
     note = (
         "Spam, four clients, weights sent, 20 rounds of 20 epochs in batches of 32; then the server"
-        " follows one client's tokens. Rank correlation of channels and correlation of weights,"
-        " without sign; the last column is the share of weights read by trying 43,200 ranges that"
+        " follows one client's tokens. Absolute rank correlation of channels and correlation of"
+        " weights; the last column is the share of weights recovered by trying 43,200 ranges that"
         " people write down."
     )
     return PaperTable(
         name="tokens",
-        title="What the server reads without the secret",
+        title="What the server recovers without the secret",
         cells=tuple(cells),
         note=note,
     )
@@ -240,13 +242,13 @@ def ranges_to_try(_scale: Scale) -> PaperTable:
         PaperCell(row=row, column="bits", paper=bits, trial=trial, metric=name, digits=0)
         for row, (name, bits) in _SPACES.items()
     ]
-    note = "Logarithms to base two of how many ranges, or secrets, fit what is assumed."
+    note = "Base-2 logarithms of the number of ranges, or secrets, under each assumption."
     return PaperTable(
-        name="guesses", title="How much there is to guess", cells=tuple(cells), note=note
+        name="guesses", title="Size of the search space", cells=tuple(cells), note=note
     )
 
 
-def _watched(scale: Scale) -> Tree:
+def _build_watched_plan(scale: Scale) -> Tree:
     small = scale == "smoke"
     return {
         "name": "watched",

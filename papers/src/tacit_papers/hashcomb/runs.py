@@ -57,18 +57,18 @@ def private(rows: Kind, name: str, plan: Tree, clips: list[float], seed: int) ->
     """
 
     def on_validation(clip: float) -> float:
-        tree = _clipped(plan, clip)
+        tree = _set_clip(plan, clip)
         return federated(rows, name, {**tree, "data": {**tree["data"], "validation": 0.2}}, seed)[
             "last"
         ]["accuracy"]
 
     best = max(clips, key=on_validation)
-    found = federated(rows, name, _clipped(plan, best), seed)
+    found = federated(rows, name, _set_clip(plan, best), seed)
     found["last"]["clip"] = best
     return found
 
 
-def _clipped(plan: Tree, clip: float) -> Tree:
+def _set_clip(plan: Tree, clip: float) -> Tree:
     return {**plan, "codec": {**plan["codec"], "clip": clip}}
 
 

@@ -8,10 +8,10 @@ from tacit_papers.hashcomb.settings import (
     COST,
     alone,
     arms,
-    beside_alone,
-    in_four_rounds,
-    in_many_rounds,
+    build_four_round_trial,
+    build_many_round_trial,
     plain,
+    sklearn_baseline,
 )
 from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
@@ -26,8 +26,8 @@ def build_cell(row: str, column: str, paper: float, trial: PaperTrial, metric: s
 def monolithic(scale: Scale) -> PaperTable:
     """Table 2."""
     note = (
-        "All training rows in one place. F1 is that of both classes weighted by their share of the"
-        " test rows, here and below; it is what the printed pairs of accuracy and F1 fit."
+        "All training rows in one place. Here and below, F1 is that of both classes, weighted by"
+        " their share of the test rows; the printed pairs of accuracy and F1 agree with this."
     )
     cells = []
     for name, row in printed.SETS.items():
@@ -37,9 +37,7 @@ def monolithic(scale: Scale) -> PaperTable:
         cells.append(
             PaperCell(row=row, column="F1 of label 1", paper=None, trial=trial, metric="f1")
         )
-    return PaperTable(
-        name="2", title="Training in one place", cells=tuple(cells), note=note, cost=COST
-    )
+    return PaperTable(name="2", title="Central training", cells=tuple(cells), note=note, cost=COST)
 
 
 def compare_one_place(scale: Scale) -> PaperTable:
@@ -48,7 +46,7 @@ def compare_one_place(scale: Scale) -> PaperTable:
     """
     cells = []
     for name, row in printed.SETS.items():
-        library = beside_alone(scale, name)
+        library = sklearn_baseline(scale, name)
         cells.append(
             PaperCell(row=row, column="one place", paper=None, trial=alone(scale, name), metric=F1)
         )
@@ -60,7 +58,7 @@ def compare_one_place(scale: Scale) -> PaperTable:
                 row=row,
                 column="four clients",
                 paper=None,
-                trial=in_four_rounds(scale, name, plain()),
+                trial=build_four_round_trial(scale, name, plain()),
                 metric=F1,
             )
         )
@@ -69,36 +67,43 @@ def compare_one_place(scale: Scale) -> PaperTable:
         " rows, no momentum and no regularisation; four clients are NoHC of Table 3."
     )
     title = "Table 2 next to scikit-learn and four clients"
-    return PaperTable(name="2-beside", title=title, cells=tuple(cells), note=note, cost=COST)
+    return PaperTable(name="2-baselines", title=title, cells=tuple(cells), note=note, cost=COST)
 
 
 def four_rounds(scale: Scale) -> PaperTable:
     """Table 3."""
     note = "F1 after the last of four rounds; mean over seeds."
     return PaperTable(
-        name="3", title="Four clients, four rounds", cells=_in_four_rounds(scale, F1), note=note
+        name="3",
+        title="Four clients, four rounds",
+        cells=_list_four_round_cells(scale, F1),
+        note=note,
     )
 
 
 def four_rounds_best(scale: Scale) -> PaperTable:
     """Table 3 at the best of its rounds."""
     note = (
-        "As Table 3, at the best of the four rounds by F1 on the test rows, which flatters every"
-        " arm."
+        "As Table 3, at the best of the four rounds by F1 on the test rows, which is optimistic for"
+        " every arm."
     )
     return PaperTable(
         name="3-best",
         title="Table 3 at the best round",
-        cells=_in_four_rounds(scale, BEST),
+        cells=_list_four_round_cells(scale, BEST),
         note=note,
     )
 
 
-def _in_four_rounds(scale: Scale, metric: str) -> tuple[PaperCell, ...]:
+def _list_four_round_cells(scale: Scale, metric: str) -> tuple[PaperCell, ...]:
     """Cells for each data set and arm of Table 3, by one metric."""
     return tuple(
         build_cell(
-            row, arm, printed.FOUR_ROUNDS[name][arm], in_four_rounds(scale, name, codec), metric
+            row,
+            arm,
+            printed.FOUR_ROUNDS[name][arm],
+            build_four_round_trial(scale, name, codec),
+            metric,
         )
         for name, row in printed.SETS.items()
         for arm, codec in arms(name).items()
@@ -109,19 +114,19 @@ def differences(scale: Scale) -> PaperTable:
     """What each arm of Table 3 loses against weights in the clear, seed by seed."""
     cells = []
     for name, row in printed.SETS.items():
-        paper, clear = printed.FOUR_ROUNDS[name], in_four_rounds(scale, name, plain())
+        paper, clear = printed.FOUR_ROUNDS[name], build_four_round_trial(scale, name, plain())
         for arm, codec in list(arms(name).items())[1:]:
-            trial = in_four_rounds(scale, name, codec)
+            trial = build_four_round_trial(scale, name, codec)
             lost = round(paper[arm] - paper["NoHC"], 4)
             cells.append(
                 PaperCell(
                     row=row, column=arm, paper=lost, trial=trial, minus=clear, metric=F1, digits=4
                 )
             )
-    note = "F1 after four rounds minus that of NoHC with the same rows and first model."
+    note = "F1 after four rounds minus that of NoHC with the same rows and initial model."
     return PaperTable(
         name="3-differences",
-        title="Table 3 against weights in the clear",
+        title="Table 3 compared with weights in the clear",
         cells=tuple(cells),
         note=note,
     )
@@ -134,7 +139,7 @@ def many_rounds(scale: Scale) -> PaperTable:
         for arm, paper in printed.MANY_ROUNDS[name].items():
             if arm == "DP":
                 continue
-            trial = in_many_rounds(scale, name, arms(name)[arm])
+            trial = build_many_round_trial(scale, name, arms(name)[arm])
             cells.append(build_cell(row, f"{arm}, best round", paper, trial, BEST))
             cells.append(build_cell(row, f"{arm}, last round", paper, trial, F1))
             cells.append(
@@ -147,8 +152,8 @@ def many_rounds(scale: Scale) -> PaperTable:
                 )
             )
     note = (
-        "Rounds of 1,000 epochs. The publication prints the best round; the same number stands"
-        " next to our last round, which is what a run that does not look at the test rows ends with."
+        "Rounds of 1,000 epochs. The publication prints the best round. The same number is shown"
+        " next to our last round, the result of a run that does not use the test rows."
     )
     return PaperTable(
         name="4", title="Four clients, many rounds", cells=tuple(cells), note=note, cost=COST

@@ -1,5 +1,5 @@
-"""LazyInf: Rokvic et al., clients vote on whose data harms the model; its table, and what it leaves
-open.
+"""LazyInf: Rokvic et al., clients vote on whose data harms the model; its table, and further
+questions.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ PAPER = Paper(
         " and others)"
     ),
     first_words=(
-        "Votes are randomised one by one; a tester's loss is the number of its votes times the"
-        " epsilon of one. The filter says nothing about the update that is averaged, which needs a"
-        " protection of its own."
+        "Each vote is randomised separately; a tester's loss is the number of its votes times the"
+        " epsilon of one vote. The filter does not protect the update that is averaged, which"
+        " requires its own protection."
     ),
     scales={
-        "smoke": "12 clients, pixels, two rounds: it proves that every cell runs.",
+        "smoke": "12 clients, pixels, two rounds: shows that every cell runs.",
         "quick": "100 clients, three seeds, ten rounds for the model; one seed for attacks.",
         "full": (
-            "100 clients, ten seeds for who is found, three seeds and 20 rounds for the model and"
+            "100 clients, ten seeds for detection, three seeds and 20 rounds for the model and"
             " attacks."
         ),
     },

@@ -15,48 +15,112 @@ _CORRUPTED = 0.3
 """The share of corrupted clients in the publication's runs."""
 
 
-def _found(row: str, numbers: tuple[float, ...]) -> tuple[tuple[At, float], ...]:
+def _list_detections(row: str, numbers: tuple[float, ...]) -> tuple[tuple[At, float], ...]:
     return tuple(
         (At("detection", row, name), number) for name, number in zip(_METRICS, numbers, strict=True)
     )
 
 
 FINDING = (
-     PaperClaim(
-    claim="Without noise all corrupted clients are found and nobody else, on MNIST and CIFAR-10.",
-    where="Section 4.2, Table 1", checks=( Printed(( *_found("MNIST, no noise",
-    printed.DETECTED["mnist", "clear"]), *_found("CIFAR-10, no noise", printed.DETECTED["cifar10",
-    "clear"]), )), ), ), PaperClaim(
-    claim="Randomised votes alone change nothing: summed over many testers they tell the truth.",
-    where="Section 3.3", checks=( Printed(tuple((At("detection", f"{name}, votes at 0.5",
-    "accuracy"), 1.0) for name in _SETS)), AsPredicted(tuple(At("decisions",
-    f"{name}, votes at 0.5", "standard errors apart, mean") for name in _SETS)), ), ), PaperClaim(
-    claim="On MNIST all corrupted clients are found at eps = 1 (0.5 per vote) for rows and votes.",
-    where="Sections 4.2 and 4.3, Table 1", checks=(Printed(_found(f"MNIST, {_ROW_NOISE}",
-    printed.DETECTED["mnist", "noised"])),),
-    correction="with noise that hides one row of a contributor, and a threshold between two groups of scores in place of zero",
-    refuted="even with noise that hides one row only", ), PaperClaim(
-    claim="On CIFAR-10 accuracy is .86, precision .86 and recall .63 at eps = 1 (0.5 per vote) for rows and votes.",
-    where="Sections 4.2 and 4.3, Table 1", checks=tuple( AtLeast(at, number) for at, number in
-    _found(f"CIFAR-10, {_ROW_NOISE}", printed.DETECTED["cifar10", "noised"]) ),
-    correction="or better, with noise that hides one row of a contributor, and a threshold between two groups of scores",
-    ), PaperClaim(
-    claim="Noise that hides all rows of a contributor, as in the work cited for it, leaves corrupted clients to be found.",
-    where="Sections 3.2 and 4.3, Table 1", checks=tuple( AtLeast(at, number) for row, source in
-    (("MNIST", "mnist"), ("CIFAR-10", "cifar10")) for at, number in
-    _found(f"{row}, {_ALL_ROWS_NOISE}", printed.DETECTED[source, "noised"])[:2] ),
-    refuted="a step clipped to the L2 norm that such noise hides is lost in it; clip and variance are not printed",
-    ), PaperClaim( claim="Corrupted data are found in a variety of applications.", where="Abstract",
-    checks=tuple( AtLeast(At("skew", f"alpha {alpha}, self_tuned, votes in the clear", "precision"),
-    _LEAST_PRECISION) for alpha in ("0.1", "0.5") ),
-    refuted="where clients' labels differ, honest but one-sided clients are voted down as well", ),
-    PaperClaim( claim="Malicious clients are filtered out, as many as in the experiments (30 %).",
-    where="Abstract; Sections 1 and 4", checks=(AtLeast(At("collusion", "votes at 0.5",
-    "flip point"), _CORRUPTED),),
-    refuted="clients who vote for each other do not randomise, and outvote the honest from a fifth of all clients on",
+    PaperClaim(
+        claim="Without noise exactly the corrupted clients are found, on MNIST and CIFAR-10.",
+        where="Section 4.2, Table 1",
+        checks=(
+            Printed(
+                (
+                    *_list_detections("MNIST, no noise", printed.DETECTED["mnist", "clear"]),
+                    *_list_detections("CIFAR-10, no noise", printed.DETECTED["cifar10", "clear"]),
+                )
+            ),
+        ),
     ),
-)  # fmt: skip
-"""About who is found."""
+    PaperClaim(
+        claim="Randomised votes alone change nothing: noise averages out over many testers.",
+        where="Section 3.3",
+        checks=(
+            Printed(
+                tuple((At("detection", f"{name}, votes at 0.5", "accuracy"), 1.0) for name in _SETS)
+            ),
+            AsPredicted(
+                tuple(
+                    At("decisions", f"{name}, votes at 0.5", "standard errors apart, mean")
+                    for name in _SETS
+                )
+            ),
+        ),
+    ),
+    PaperClaim(
+        claim=(
+            "On MNIST all corrupted clients are found at eps = 1 (0.5 per vote) for rows and votes."
+        ),
+        where="Sections 4.2 and 4.3, Table 1",
+        checks=(
+            Printed(_list_detections(f"MNIST, {_ROW_NOISE}", printed.DETECTED["mnist", "noised"])),
+        ),
+        correction=(
+            "with noise that hides one row of a contributor, and a threshold between two groups of"
+            " scores instead of zero"
+        ),
+        refuted="even with noise that hides only one row",
+    ),
+    PaperClaim(
+        claim=(
+            "On CIFAR-10 accuracy is .86, precision .86 and recall .63 at eps = 1 (0.5 per vote)"
+            " for rows and votes."
+        ),
+        where="Sections 4.2 and 4.3, Table 1",
+        checks=tuple(
+            AtLeast(at, number)
+            for at, number in _list_detections(
+                f"CIFAR-10, {_ROW_NOISE}", printed.DETECTED["cifar10", "noised"]
+            )
+        ),
+        correction=(
+            "or better, with noise that hides one row of a contributor, and a threshold between two"
+            " groups of scores"
+        ),
+    ),
+    PaperClaim(
+        claim=(
+            "Corrupted clients are still found under noise that hides all rows of a contributor, as"
+            " in the cited work."
+        ),
+        where="Sections 3.2 and 4.3, Table 1",
+        checks=tuple(
+            AtLeast(at, number)
+            for row, source in (("MNIST", "mnist"), ("CIFAR-10", "cifar10"))
+            for at, number in _list_detections(
+                f"{row}, {_ALL_ROWS_NOISE}", printed.DETECTED[source, "noised"]
+            )[:2]
+        ),
+        refuted=(
+            "the noise drowns a step clipped to the required L2 norm; clip and variance are not"
+            " printed"
+        ),
+    ),
+    PaperClaim(
+        claim="Corrupted data are found in a variety of applications.",
+        where="Abstract",
+        checks=tuple(
+            AtLeast(
+                At("skew", f"alpha {alpha}, self_tuned, votes in the clear", "precision"),
+                _LEAST_PRECISION,
+            )
+            for alpha in ("0.1", "0.5")
+        ),
+        refuted="if clients' labels differ, honest clients with skewed labels are rejected too",
+    ),
+    PaperClaim(
+        claim="Malicious clients are filtered out, up to the share in the experiments (30 %).",
+        where="Abstract; Sections 1 and 4",
+        checks=(AtLeast(At("collusion", "votes at 0.5", "flip point"), _CORRUPTED),),
+        refuted=(
+            "colluding clients do not randomise, and outvote the honest ones from a fifth of all"
+            " clients on"
+        ),
+    ),
+)
+"""Claims about detection."""
 
 WORTH = (
     PaperClaim(
@@ -65,7 +129,7 @@ WORTH = (
         checks=(AtLeast(At("recovered", "no filter", "loss, random labels"), 0.0),),
     ),
     PaperClaim(
-        claim="Filtering makes good what bad data cost, also with randomised votes.",
+        claim="Filtering recovers what bad data cost, also with randomised votes.",
         where="Section 5; no figure is printed",
         checks=tuple(
             Above(
@@ -75,8 +139,8 @@ WORTH = (
             for row in ("filter, votes in the clear", "filter, votes at 0.5")
         ),
         correction=(
-            "shown with flipped labels: random ones, as in the paper, hardly harm a linear model of"
-            " frozen features"
+            "shown with flipped labels: random labels, as in the paper, hardly harm a linear model"
+            " on frozen features"
         ),
     ),
     PaperClaim(
@@ -89,8 +153,8 @@ WORTH = (
             ),
         ),
         refuted=(
-            "votes put corrupted clients lowest, but from an early model half-wrong labels still"
-            " help a little"
+            "votes rank corrupted clients lowest, but labels that are half wrong still help an"
+            " early model a little"
         ),
     ),
     PaperClaim(
@@ -107,39 +171,41 @@ WORTH = (
         untestable="a statement about the literature, which no run decides",
     ),
 )
-"""About what filtering is worth and costs."""
+"""Claims about the benefit and cost of filtering."""
 
 PRIVACY = (
     PaperClaim(
-        claim="A vote that is kept with probability .62 has an epsilon of at most 1 for its tester.",
+        claim=(
+            "A vote that is kept with probability .62 has an epsilon of at most 1 for its tester."
+        ),
         where="Section 3.3, Equation 4",
         checks=(
             Printed(((At("promise", "tester", "epsilon by Eq. 4"), 1.0),), digits=0),
             AtMost(At("promise", "tester", "epsilon per vote"), 1.0),
         ),
         correction=(
-            "it costs half of that: the formula is for two bits that differ, where one vote is"
-            " one bit"
+            "its epsilon is half of that: the formula is for two different bits, but a vote is one"
+            " bit"
         ),
     ),
     PaperClaim(
         claim="That 1 is a tester's worst-case guarantee for all its votes.",
         where="Abstract; Sections 3.3 and 4.3",
         checks=(AtMost(At("promise", "tester", "epsilon per round"), 1.0),),
-        refuted="it votes on 99 contributors with the same rows, every round",
+        refuted="it votes on 99 contributors with the same rows in every round",
     ),
     PaperClaim(
-        claim="The privacy of every agent's training data is fully kept, at the same epsilon.",
+        claim="The privacy of every agent's training data is fully preserved, at the same epsilon.",
         where="Sections 3.2, 4.3 and 5",
         checks=(
             Printed(((At("promise", "contributor", "messages without a bound"), 0.0),), digits=0),
         ),
         refuted=(
-            "noise is on the layer that is voted on; the update of an accepted client is averaged"
-            " as it is"
+            "noise protects the layer that is voted on; an accepted client's update is averaged"
+            " without noise"
         ),
     ),
 )
-"""About what is promised."""
+"""Claims about privacy."""
 
 CLAIMS = (*FINDING, *WORTH, *PRIVACY)

@@ -25,7 +25,7 @@ from tacit_papers.published import Figures
 Tree = dict[str, Any]
 
 
-def rejected_chance(helped: int, votes: int, epsilon: float) -> float:
+def compute_rejection_probability(helped: int, votes: int, epsilon: float) -> float:
     """Probability that a contributor whom `helped` of these testers found helpful is rejected at
     threshold zero.
 
@@ -45,12 +45,12 @@ def turned(plan: Tree, epsilon: float, seed: int) -> Figures:
     in standard errors.
     """
     clear, noised = (
-        _voted({**plan, "seed": seed, "filter": {**plan["filter"], **more}})
+        _run_votes({**plan, "seed": seed, "filter": {**plan["filter"], **more}})
         for more in ({}, {"vote_epsilon": epsilon})
     )
     votes = len(clear.clients) - 1
     helped = [round((score + 1) / 2 * votes) for score in clear.scores]
-    chances = np.array([_turned_chance(count, votes, epsilon) for count in helped])
+    chances = np.array([_compute_reversal_probability(count, votes, epsilon) for count in helped])
     seen = np.isin(clear.clients, clear.rejected) != np.isin(noised.clients, noised.rejected)
     spread = math.sqrt(float((chances * (1 - chances)).sum())) or 1.0
     agreed = float(np.mean(np.maximum(helped, votes - np.array(helped)) / votes))
@@ -62,12 +62,12 @@ def turned(plan: Tree, epsilon: float, seed: int) -> Figures:
     }  # fmt: skip
 
 
-def _turned_chance(helped: int, votes: int, epsilon: float) -> float:
-    chance = rejected_chance(helped, votes, epsilon)
+def _compute_reversal_probability(helped: int, votes: int, epsilon: float) -> float:
+    chance = compute_rejection_probability(helped, votes, epsilon)
     return 1 - chance if 2 * helped < votes else chance
 
 
-def _voted(tree: Tree) -> record.Voted:
+def _run_votes(tree: Tree) -> record.Voted:
     with tempfile.TemporaryDirectory() as root:
         entries = list(record.read(simulation.start(plans.parse(tree), Path(root), None) / RECORD))
     return record.select_entries(entries, record.Voted, record.RUN)[0]

@@ -9,7 +9,7 @@ from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
 _SOURCES: dict[Source, str] = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
 _METRICS = ("accuracy", "precision", "recall")
-"""The least accuracy, precision and recall."""
+"""The minimum of accuracy, precision and recall."""
 
 
 def detection(scale: Scale) -> PaperTable:
@@ -29,14 +29,14 @@ def detection(scale: Scale) -> PaperTable:
         for arm, filter_table, column in arms:
             trial = train_trial(plan(scale, source, filter=filter_table), SIZES[scale].seeds)
             paper = printed.DETECTED[source, column] if column else (None, None, None)
-            cells += _found(f"{title}, {arm}", trial, paper)
+            cells += _list_cells(f"{title}, {arm}", trial, paper)
     note = (
-        "100 clients, 30 of them with 90 % random labels; one round, everybody votes on everybody."
-        " Noise of (1, 1e-5) on the head hides one row (record: gradients clipped row by row) or"
-        " all rows of the contributor (client); the paper had noise of the second kind on, at a"
-        " clip and a variance it does not state. What it calls eps = 1 is 0.5 per vote, 49.5 per"
-        " tester and round. With record noise the threshold is self-tuned, else zero. Precision is"
-        " 1 where nobody is rejected."
+        "100 clients, 30 of them with 90 % random labels; one round, every client votes on every"
+        " other. Noise of (1, 1e-5) on the head hides one row (record: gradients clipped row by"
+        " row) or all rows of the contributor (client); the paper used noise of the second kind,"
+        " with a clip and a variance that it does not state. What it calls eps = 1 is 0.5 per vote,"
+        " 49.5 per tester and round. With record noise the threshold is self-tuned, else zero."
+        " Precision is 1 if nobody is rejected."
     )
     return PaperTable(
         name="detection",
@@ -46,7 +46,7 @@ def detection(scale: Scale) -> PaperTable:
     )
 
 
-def _found(row: str, trial: PaperTrial, paper: tuple[float | None, ...]) -> list[PaperCell]:
+def _list_cells(row: str, trial: PaperTrial, paper: tuple[float | None, ...]) -> list[PaperCell]:
     return [
         PaperCell(row=row, column=name, paper=printed_one, trial=trial, metric=f"filter_{name}")
         for name, printed_one in zip(_METRICS, paper, strict=True)
@@ -86,13 +86,13 @@ def decisions(scale: Scale) -> PaperTable:
                 )
             )
     note = (
-        "Each plan is run twice, with votes as they are and randomised. From how many of the 99"
-        " testers found a contributor helpful follows, by two binomials, the probability that"
-        " noise reverses its decision; the runs say how often it did."
+        "Each plan is run twice, with exact and with randomised votes. The number of the 99 testers"
+        " who found a contributor helpful gives, by two binomials, the probability that noise"
+        " reverses its decision; the runs show how often it did."
     )
     return PaperTable(
         name="decisions",
-        title="Decisions that noise on votes turns round",
+        title="Decisions that noise on votes reverses",
         cells=tuple(cells),
         note=note,
     )
@@ -117,13 +117,13 @@ def budget(scale: Scale) -> PaperTable:
                         metric=f"filter_{name}", round_no=round_no, )
                     )  # fmt: skip
     note = (
-        "V = 5 testers per contributor, drawn anew by public randomness each round; scores of"
-        " former rounds count fully. The budget is per round: ten rounds multiply a"
-        " tester's privacy loss by ten."
+        "V = 5 testers per contributor, drawn by public randomness in each round; scores of earlier"
+        " rounds count fully. The budget is per round: ten rounds multiply a tester's privacy loss"
+        " by ten."
     )
     return PaperTable(
         name="budget",
-        title="With a bounded budget: what is found by round",
+        title="Detection by round with a bounded budget",
         cells=tuple(cells),
         note=note,
     )
@@ -158,7 +158,7 @@ def collusion(scale: Scale) -> PaperTable:
                 )
             )
     note = (
-        "Colluders vote for each other and against everybody else and do not randomise; the printed"
+        "Colluders vote for each other and against all others, and do not randomise; the printed"
         " number is (2r - 1) / (2r), which follows from the mechanism and is not in the paper."
     )
     return PaperTable(
@@ -181,10 +181,10 @@ def skew(scale: Scale) -> PaperTable:
                 mixes = {"partition": "dirichlet", "alpha": alpha}
                 tree = plan(scale, "cifar10", data=mixes, filter={**votes(rule=rule), **noise})
                 row = f"alpha {alpha:g}, {rule}, votes {words}"
-                cells += _found(row, train_trial(tree, SIZES[scale].seeds), (None, None, None))
+                cells += _list_cells(row, train_trial(tree, SIZES[scale].seeds), (None, None, None))
     note = (
-        "CIFAR-10, one round, clients with label mixes drawn from Dirichlet(alpha), testers and"
-        " contributors alike."
+        "CIFAR-10, one round; the label distributions of clients, as testers and contributors, are"
+        " drawn from Dirichlet(alpha)."
     )
     return PaperTable(
         name="skew", title="Testers whose labels differ", cells=tuple(cells), note=note

@@ -67,10 +67,11 @@ def model(scale: Scale) -> PaperTable:
                     PaperCell(row=row, column=column, paper=None, trial=trial, metric="accuracy")
                 )
     note = (
-        "CIFAR-10 as frozen features, linear head; ten local epochs, so that bad labels are learnt."
-        " Random labels, the paper's corruption, hardly harm such a model; flipped ones do. Only"
-        " honest clients: as many as are left, none corrupted. fltrust and zeno have the center's"
-        " rows; rules that take a share of bad clients are given the true one, at most .45."
+        "CIFAR-10 as frozen features, linear head; ten local epochs, so that bad labels are"
+        " learned. Random labels, the paper's corruption, hardly harm such a model; flipped ones"
+        " do. Only honest clients: the remaining clients, none of them corrupted. fltrust and zeno"
+        " have the server's rows; rules that take a share of bad clients are given the true one, at"
+        " most .45."
     )
     title = f"Accuracy after {SIZES[scale].rounds} rounds"
     return PaperTable(name="model", title=title, cells=tuple(cells), note=note)
@@ -115,12 +116,12 @@ def recovered(scale: Scale) -> PaperTable:
                 )
             )
     note = (
-        "As the table before, at 40 %. The filter is the one with votes in the clear; fltrust and"
-        " zeno have clean rows, the other rules have none."
+        "As in the previous table, at 40 %. The filter is the one with votes in the clear; fltrust"
+        " and zeno have clean rows, the other rules have none."
     )
     return PaperTable(
         name="recovered",
-        title="What a defence makes good with 40 % corrupted clients",
+        title="What a defence recovers with 40 % corrupted clients",
         cells=tuple(cells),
         note=note,
     )
@@ -133,9 +134,15 @@ def attacks(scale: Scale) -> PaperTable:
         corrupt = {"clients": 0.3, **attack}
         if "middle" in name:
             corrupt["from_round"] = max(2, size.rounds // 2)
-        arms = {"no filter": _attacked(scale, corrupt)}
-        arms |= {row: _attacked(scale, corrupt, filter=table) for row, table in _FILTERS.items()}
-        arms |= {row: _attacked(scale, corrupt, server=table) for row, table in peers(0.3).items()}
+        arms = {"no filter": _build_attack_trial(scale, corrupt)}
+        arms |= {
+            row: _build_attack_trial(scale, corrupt, filter=table)
+            for row, table in _FILTERS.items()
+        }
+        arms |= {
+            row: _build_attack_trial(scale, corrupt, server=table)
+            for row, table in peers(0.3).items()
+        }
         for row, trial in arms.items():
             cells.append(
                 PaperCell(row=row, column=name, paper=None, trial=trial, metric="accuracy")
@@ -151,8 +158,8 @@ def attacks(scale: Scale) -> PaperTable:
                     )
                 )
     note = (
-        "CIFAR-10, 30 % attackers; all but the backdoor's last column are accuracies on clean test"
-        " rows."
+        "CIFAR-10, 30 % attackers; all columns except the backdoor's last one are accuracies on"
+        " clean test rows."
     )
     return PaperTable(
         name="attacks", title=f"Attacks, after {size.rounds} rounds", cells=tuple(cells), note=note
@@ -164,12 +171,12 @@ def _run(scale: Scale, kind: str, share: float, **tables: Tree) -> PaperTrial:
     return train_trial(_long(scale, corrupt, **tables), SIZES[scale].model_seeds)
 
 
-def _attacked(scale: Scale, corrupt: Tree, **tables: Tree) -> PaperTrial:
+def _build_attack_trial(scale: Scale, corrupt: Tree, **tables: Tree) -> PaperTrial:
     return train_trial(_long(scale, corrupt, **tables), SIZES[scale].attack_seeds)
 
 
 def _long(scale: Scale, corrupt: Tree, **tables: Tree) -> Tree:
-    """A plan with more directions and longer local training, so that wrong labels are learnt."""
+    """A plan with more directions and longer local training, so that wrong labels are learned."""
     size = SIZES[scale]
     server = {"evaluate_every": size.rounds, **tables.pop("server", {})}
     features = {"project": size.wide, "directions": "strongest"}

@@ -8,8 +8,8 @@ DETECTED = {  # set and whether noise was on: accuracy, precision, recall of "th
     ("cifar10", "clear"): (1.0, 1.0, 1.0),
     ("cifar10", "noised"): (0.86, 0.8636, 0.63),
 }
-"""The noised rows have noise on votes and on what contributors send, both called "eps = 1"; a vote
-really costs 0.5.
+"""The noisy rows have noise on votes and on contributors' messages, both called "eps = 1"; the
+epsilon of a vote is really 0.5.
 """
 
 FLIPPED = {0.5: 0.1967, 1.0: 0.3161}

@@ -35,7 +35,7 @@ Tree = dict[str, Any]
 DELTA = 1e-5
 _TRUTH = np.array([1.5, -1.0, 0.8, 0.5, -0.3, 0.2])
 _PARAMETERS = 100
-"""Of the last layer: nine directions and a constant, ten classes."""
+"""Parameters of the last layer: nine directions and a constant, ten classes."""
 
 
 def equation_4(kept: float) -> Figures:
@@ -114,7 +114,7 @@ def _drawn(random: np.random.Generator, count: int, turned: float = 0.0) -> Labe
 
 
 def promise(scale: Scale) -> PaperTable:
-    """The cost of the setting that the paper calls eps = 1, by vote and by round."""
+    """The privacy loss of the setting that the paper calls eps = 1, by vote and by round."""
     tree = plan(scale, "mnist", filter=votes("client", vote_epsilon=VOTE))
     counted = PaperTrial(
         kind="lazyinf_losses", settings={"plan": tree, "parameters": _PARAMETERS}, seeds=()
@@ -133,10 +133,10 @@ def promise(scale: Scale) -> PaperTable:
         column="messages without a bound", paper=0.0, trial=counted, metric="unbounded", digits=0),
     )  # fmt: skip
     note = (
-        "By the ledger, for one round in which everybody votes on everybody. Equation 4 doubles the"
-        " loss of a vote, as for two bits that differ where only one can; and every tester votes 99"
-        " times on the same rows. The contributor's bound is of the last layer that is voted on;"
-        " the update that is averaged has none."
+        "By the ledger, for one round in which every client votes on every other. Equation 4"
+        " doubles the loss of a vote, as if two bits could differ where only one can; and every"
+        " tester votes 99 times on the same rows. The contributor's bound covers the last layer"
+        " that is voted on; the update that is averaged has none."
     )
     return PaperTable(
         name="promise",
@@ -165,11 +165,11 @@ def influence(scale: Scale) -> PaperTable:
         for name, metric in columns.items()
     ]
     note = (
-        "Made-up rows, 20 clients of 100 rows to train on and 50 to test on, six with 90 % random"
-        " labels (two classes), a logistic model of six parameters; votes in the clear. Exact"
-        " influence trains a model without each client; first-order influence (Koh and Liang)"
+        "Synthetic rows, 20 clients with 100 training rows and 50 test rows each, six with 90 %"
+        " random labels (two classes), a logistic model of six parameters; votes in the clear."
+        " Exact influence trains a model without each client; first-order influence (Koh and Liang)"
         " inverts the Hessian, which is cheap for six parameters and needs all rows in one place."
-        " Processor's time."
+        " CPU time."
     )
     return PaperTable(
         name="influence", title="Votes next to exact influence", cells=tuple(cells), note=note

@@ -21,7 +21,7 @@ _HELD, _ROWS = 1 / 3, 150
 _PUBLIC: dict[Source, int] = {"mnist": 600, "cifar10": 500}
 """1 % of the set's train rows."""
 VOTE = 0.5
-"""What the paper calls eps = 1."""
+"""Epsilon per vote that the paper calls eps = 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,9 @@ _WARM: dict[Source, Tree] = {
     "cifar10": {"epochs": 20, "lr": 0.018},
 }
 _STEP, _CLIP = 1e-4, 2.0
-"""A contributor's step, and the longest gradient of one row of a contributor with noise."""
+"""Learning rate of a contributor's step, and the gradient clip of one row of a contributor with
+noise.
+"""
 
 
 def plan(

@@ -102,10 +102,10 @@ def fit(rows: LabelledRows, ridge: float) -> Numbers:
             break
         move, before, share = (
             np.linalg.solve(_hessian(rows, weights, ridge), slope),
-            _penalised(rows, weights, ridge),
+            _compute_objective(rows, weights, ridge),
             1.0,
         )
-        while share > _STILL and _penalised(rows, weights - share * move, ridge) > before:
+        while share > _STILL and _compute_objective(rows, weights - share * move, ridge) > before:
             share /= 2  # a whole step can overshoot where the data are nearly separable
         weights = weights - share * move
     return weights
@@ -128,9 +128,9 @@ def pool_rows(parts: Sequence[LabelledRows], width: int) -> LabelledRows:
 
 def leave_one_out(case: ValuationProblem) -> Worth:
     """The increase of the loss when a model is trained without each client."""
-    whole = _loss_of(case, range(case.clients))
+    whole = _compute_loss(case, range(case.clients))
     without = [
-        _loss_of(case, [other for other in range(case.clients) if other != client])
+        _compute_loss(case, [other for other in range(case.clients) if other != client])
         for client in range(case.clients)
     ]
     return Worth(np.array(without) - whole, case.clients + 1)
@@ -159,14 +159,14 @@ def shapley(
     clients over none.
     """
     gains, trainings = np.zeros(case.clients), 2
-    nobody, everybody = _loss_of(case, []), _loss_of(case, range(case.clients))
+    nobody, everybody = _compute_loss(case, []), _compute_loss(case, range(case.clients))
     for _ in range(orders):
         order, before = random.permutation(case.clients), nobody
         for place, client in enumerate(order.tolist()):
             if tolerance and abs(before - everybody) < tolerance:
                 break
             last = place == case.clients - 1
-            after = everybody if last else _loss_of(case, order[: place + 1].tolist())
+            after = everybody if last else _compute_loss(case, order[: place + 1].tolist())
             trainings += not last
             gains[client] += before - after
             before = after
@@ -182,7 +182,7 @@ def score_by_votes(
 ) -> Worth:
     """Score each client by one step from the model `first` and every other client's vote on it."""
     head = first[:, None].astype(np.float32)
-    trains, tests = ([_as_head_rows(rows) for rows in side] for side in (case.train, case.tests))
+    trains, tests = ([_to_head_rows(rows) for rows in side] for side in (case.train, case.tests))
     heads = np.stack(
         [head + training.train_head(*rows, head, Steps(epochs=1, lr=lr)) for rows in trains]
     )
@@ -246,7 +246,7 @@ def _time_call(name: str, way: Callable[[], Worth]) -> Compared:
     )
 
 
-def _as_head_rows(rows: LabelledRows) -> tuple[training.Matrix, NDArray[np.int32]]:
+def _to_head_rows(rows: LabelledRows) -> tuple[training.Matrix, NDArray[np.int32]]:
     return rows.inputs.astype(np.float32), rows.labels.astype(np.int32)
 
 
@@ -254,7 +254,7 @@ def _width(case: ValuationProblem) -> int:
     return int(case.train[0].inputs.shape[1])
 
 
-def _loss_of(case: ValuationProblem, clients: Sequence[int]) -> float:
+def _compute_loss(case: ValuationProblem, clients: Sequence[int]) -> float:
     width = _width(case)
     return loss(
         pool_rows(case.tests, width),
@@ -266,7 +266,7 @@ def _odds(rows: LabelledRows, weights: Numbers) -> Numbers:
     return np.asarray(np.exp(-np.logaddexp(0, -(rows.inputs @ weights))))
 
 
-def _penalised(rows: LabelledRows, weights: Numbers, ridge: float) -> float:
+def _compute_objective(rows: LabelledRows, weights: Numbers, ridge: float) -> float:
     summed = len(rows.labels) * loss(rows, weights) if len(rows.labels) else 0.0
     return summed + 0.5 * ridge * float(weights @ weights)
 

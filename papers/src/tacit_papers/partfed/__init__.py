@@ -21,12 +21,12 @@ PAPER = Paper(
         " Information Sciences 614, 2022)"
     ),
     first_words=(
-        "Shared rows are disclosed to the server in full. At least k people look alike in age, race"
+        "Shared rows are disclosed to the server in full. At least k people are equal in age, race"
         " and sex; there is no differential privacy, and no protection of the other columns or of"
         " the label."
     ),
     scales={
-        "smoke": "600 rows, three clients, two rounds: it proves that every cell runs.",
+        "smoke": "600 rows, three clients, two rounds: shows that every cell runs.",
         "quick": (
             "all rows, 100 epochs, five seeds (three for E2, for E1 against E2 and for times of ten"
             " measured rounds)."
@@ -42,7 +42,7 @@ PAPER = Paper(
     runners={
         "partfed_table_facts": runs.table_facts,
         "partfed_sharing": runs.sharing,
-        "partfed_matched_k": runs.matched_k,
+        "partfed_matched_k": runs.find_matching_k,
         "partfed_growing": runs.growing,
         "partfed_times": measured.times,
     },

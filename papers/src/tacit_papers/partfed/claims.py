@@ -12,14 +12,15 @@ from tacit_papers.partfed.times import ON_THE_LINK, TOTAL
 from tacit_papers.published import At
 
 HALF_OF_THE_LAST_DIGIT = 0.005
-"""The paper says accuracies in two digits: what it calls the same may differ by this."""
+"""The paper states accuracies with two digits: values that it calls equal may differ by this much.
+"""
 
 
-def _by_k(epoch: int, *thresholds: int) -> tuple[At, ...]:
+def _cells_by_k(epoch: int, *thresholds: int) -> tuple[At, ...]:
     return tuple(At("fig5", k_row(k), f"epoch {epoch}") for k in thresholds)
 
 
-def _by_l(l: int, epoch: int = 100) -> At:  # noqa: E741 (the paper's name for it)
+def _cell_by_l(l: int, epoch: int = 100) -> At:  # noqa: E741 (the paper's name for it)
     return At("fig7", l_row(l), f"epoch {epoch}")
 
 
@@ -33,8 +34,8 @@ def _fact(row: str) -> At:
 
 _FALLING_K = tuple(reversed(K))
 _DECILES = (
-    "with clients of equally many rows; with age intervals of equal width averaging does better,"
-    " and the gain is smaller"
+    "with clients of equal size; with age intervals of equal width, averaging is better and the"
+    " gain is smaller"
 )
 _SIDES = "2: labels on different sides"
 _BETWEEN = ("k=500", "k=400", "k=300", "k=200", "k=100")
@@ -42,36 +43,47 @@ _BETWEEN = ("k=500", "k=400", "k=300", "k=200", "k=100")
 _ACCURACY = (
     PaperClaim(
         claim=(
-            "After 100 epochs accuracy is about .80 with federated averaging and about .83 with all"
-            " rows in one place"
+            "After 100 epochs accuracy is about .80 with federated averaging and about .83 with"
+            " central training"
         ),
         where="Sections 5.3, 5.4 and 6, Figure 5",
         checks=(
-            Printed(((_by_k(100, FEDAVG)[0], 0.80), (_by_k(100, CENTRAL)[0], 0.83)), digits=2),
+            Printed(
+                ((_cells_by_k(100, FEDAVG)[0], 0.80), (_cells_by_k(100, CENTRAL)[0], 0.83)),
+                digits=2,
+            ),
         ),
         correction=_DECILES,
     ),
     PaperClaim(
-        claim="Sharing rows gains up to 3.75 % of the accuracy of federated averaging",
+        claim="Sharing rows improves on the accuracy of federated averaging by up to 3.75 %",
         where="Section 6",
         checks=(
-            Above(_by_k(100, CENTRAL)[0], _by_k(100, FEDAVG)[0]),
+            Above(_cells_by_k(100, CENTRAL)[0], _cells_by_k(100, FEDAVG)[0]),
             Printed(((At("fig5", GAIN, "epoch 100"), 0.0375),), digits=4),
         ),
         correction=(
-            f"{_DECILES}; with one-hot columns averaging gets as far without sharing a row (E2 of"
-            " Figure 3)"
+            f"{_DECILES}; with one-hot columns, averaging achieves the same without sharing a row"
+            " (E2 of Figure 3)"
         ),
     ),
     PaperClaim(
-        claim="The smaller k, the higher the accuracy, from averaging to one place",
+        claim=(
+            "The smaller k, the higher the accuracy, from federated averaging to central training"
+        ),
         where="Section 5.4, Figure 5",
-        checks=(Rises(_by_k(100, *_FALLING_K)), Best(_by_k(100, CENTRAL)[0], _by_k(100, *K))),
+        checks=(
+            Rises(_cells_by_k(100, *_FALLING_K)),
+            Best(_cells_by_k(100, CENTRAL)[0], _cells_by_k(100, *K)),
+        ),
     ),
     PaperClaim(
         claim="The smaller k, the fewer epochs are needed",
         where="Section 5.4, Figure 5",
-        checks=(Rises(_by_k(10, *_FALLING_K)), Best(_by_k(10, CENTRAL)[0], _by_k(10, *K))),
+        checks=(
+            Rises(_cells_by_k(10, *_FALLING_K)),
+            Best(_cells_by_k(10, CENTRAL)[0], _cells_by_k(10, *K)),
+        ),
     ),
     PaperClaim(
         claim="Averaging gains .02 more from epoch 100 to 400, and nothing after",
@@ -86,11 +98,11 @@ _ACCURACY = (
                 digits=2,
             ),
         ),
-        correction="read as E1, the encoding used afterwards; the text says it of E2",
-        refuted="read as E1, the encoding used afterwards; the text says it of E2",
+        correction="interpreted as E1, the encoding used afterwards; the text says E2",
+        refuted="interpreted as E1, the encoding used afterwards; the text says E2",
     ),
     PaperClaim(
-        claim="Accuracy on test rows is as on train rows",
+        claim="Accuracy on test rows equals that on training rows",
         where="Section 5.3, Figure 3",
         checks=(AtMost(At("fig3", "E1", TRAIN_LESS_TEST), HALF_OF_THE_LAST_DIGIT),),
     ),
@@ -99,8 +111,8 @@ _ACCURACY = (
         where="Section 5.3, Figure 3",
         checks=(Above(At("fig3", "E1", "epoch 100"), At("fig3", "E2", "epoch 100")),),
         refuted=(
-            "one-hot columns are better here, and no setting tried turns it; in one place both are"
-            " alike (table e1-e2)"
+            "one-hot columns are better here with every setting we tried; in central training both"
+            " are equal (table e1-e2)"
         ),
     ),
     PaperClaim(
@@ -113,33 +125,33 @@ _ACCURACY = (
             Rises(tuple(At("errors", k_row(k), SENSITIVITY) for k in _FALLING_K)),
             Rises(tuple(At("errors", k_row(k), SPECIFICITY) for k in _FALLING_K)),
         ),
-        refuted="the order of one kind of error is not that of accuracy",
+        refuted="the order by one kind of error differs from the order by accuracy",
     ),
 )
 _BY_LABEL = (
     PaperClaim(
         claim="Sharing by l improves accuracy for l up to 200",
         where="Section 5.4, Figure 7",
-        checks=tuple(Above(_by_l(l), _by_l(FEDAVG)) for l in (100, 200)),  # noqa: E741
-        refuted="the gain ends earlier",
+        checks=tuple(Above(_cell_by_l(l), _cell_by_l(FEDAVG)) for l in (100, 200)),  # noqa: E741
+        refuted="the gain ends at a smaller l",
     ),
     PaperClaim(
         claim="At l = 300 accuracy is below federated averaging",
         where="Section 5.4, Figure 6",
-        checks=(Above(_by_l(FEDAVG), _by_l(300)),),
+        checks=(Above(_cell_by_l(FEDAVG), _cell_by_l(300)),),
     ),
     PaperClaim(
         claim="At l = 200 accuracy falls after about epoch 20",
         where="Section 5.4, Figure 6",
-        checks=(Above(_by_l(200, 20), _by_l(200, 100)),),
+        checks=(Above(_cell_by_l(200, 20), _cell_by_l(200, 100)),),
     ),
     PaperClaim(
         claim="At l = 100 accuracy falls after about epoch 20",
         where="Section 5.4, Figure 6",
-        checks=(Above(_by_l(100, 20), _by_l(100, 100)),),
+        checks=(Above(_cell_by_l(100, 20), _cell_by_l(100, 100)),),
     ),
     PaperClaim(
-        claim="Labels on different sides cost most at about l = 200, where half of the rows leave",
+        claim="Separating labels costs most at about l = 200, where half of the rows are shared",
         where="Section 5.4, Figure 8",
         checks=(
             Printed(((At("fig4", "l=200", "rows shared"), 0.5),), digits=1),
@@ -147,7 +159,8 @@ _BY_LABEL = (
             Above(At("fig8", "l=200", _SIDES), At("fig8", "l=300", _SIDES)),
         ),
         correction=(
-            "the paper says this cannot be measured; sharing as many rows label-blind measures it"
+            "the paper says that this cannot be measured; sharing the same number of rows"
+            " regardless of label measures it"
         ),
     ),
 )
@@ -158,7 +171,9 @@ _COST = (
         checks=(Rises(_times("1", "client", *reversed(_BETWEEN))),),
     ),
     PaperClaim(
-        claim="With equal computers the total time falls from one place to federated averaging",
+        claim=(
+            "With equal computers, federated averaging takes less total time than central training"
+        ),
         where="Section 5.4, Table 1",
         checks=(
             Rises(_times("1", TOTAL, AVERAGING, *_BETWEEN)),
@@ -166,10 +181,10 @@ _COST = (
         ),
     ),
     PaperClaim(
-        claim="With a server ten times as fast, training in one place is fastest",
+        claim="With a server ten times as fast, central training is fastest",
         where="Section 5.4, Table 2",
         checks=tuple(AtLeast(At("2", row, TOTAL), 1.0) for row in (AVERAGING, *_BETWEEN)),
-        refuted="where training takes little time, sending the rows takes the larger part",
+        refuted="if training is fast, sending the rows takes most of the time",
     ),
     PaperClaim(
         claim="The time to send rows is negligible: at most 5.9 % of the total",
@@ -179,8 +194,8 @@ _COST = (
             AtMost(At("2", ONE_PLACE, ON_THE_LINK), 0.059),
         ),
         refuted=(
-            "it is a matter of how fast the machine trains: compiled training is many times as"
-            " fast, the link is the same"
+            "it depends on how fast the machine trains: compiled training is many times faster, the"
+            " link is the same"
         ),
     ),
 )
@@ -193,17 +208,17 @@ _PRIVACY = (
                 (
                     (_fact("largest class in age, race, sex"), 554),
                     (_fact("largest class with the label too"), 402),
-                    (_fact("shared at k=1, k rows alike"), 30_162),
-                    (_fact("shared at k=554, k other rows alike"), 0),
-                    (_fact("shared at l=402, k other rows alike"), 0),
+                    (_fact("shared at k=1, k equal rows"), 30_162),
+                    (_fact("shared at k=554, k other equal rows"), 0),
+                    (_fact("shared at l=402, k other equal rows"), 0),
                 ),
                 digits=0,
             ),
         ),
         correction=(
-            "each end by another reading of k: by Algorithm 1 (k rows) the largest class still"
-            " leaves at 554 and 402, by the text (k other samples) some rows stay at k = 1; and"
-            " test rows were counted too"
+            "each end requires another definition of k: by Algorithm 1 (k rows) the largest class"
+            " is still shared at 554 and 402, by the text (k other samples) some rows stay at k ="
+            " 1; test rows were also counted"
         ),
     ),
     PaperClaim(
@@ -213,16 +228,16 @@ _PRIVACY = (
         ),
         where="Sections 1, 4.2 and 6",
         checks=(AtMost(At("rules", RAW, "unique"), 0.0),),
-        refuted="the whole row is sent, and its other columns point at people",
+        refuted="the whole row is sent, and its other columns can identify people",
     ),
     PaperClaim(
         claim=(
-            "If k people look alike, something about one of them can be disclosed (a name, a city"
-            " and a diagnosis)"
+            "If k people are indistinguishable, data about one of them can be disclosed (a name, a"
+            " city and a diagnosis)"
         ),
         where="Section 4.2",
         checks=(AtMost(At("fig4", "k=100", "with one label"), 0.0),),
-        refuted="a class with one label gives the label of all in it away",
+        refuted="a class with a single label reveals the label of everyone in it",
     ),
     PaperClaim(
         claim=(
@@ -231,31 +246,33 @@ _PRIVACY = (
         where="Sections 4.2 and 5.2, Algorithm 2",
         checks=(AtMost(At("fig4", "l=300", "in one-label classes"), 0.0),),
         refuted=(
-            "it asks for l rows of the same label, which is the opposite; Algorithm 2 moreover"
-            " compares with k"
+            "it requires l rows of the same label, which is the opposite; Algorithm 2 also compares"
+            " with k"
         ),
     ),
     PaperClaim(
-        claim="Clients can decide again as they go on, within the same privacy",
+        claim="Clients can decide again during training, with the same privacy",
         where="Section 1, steps 2 to 4",
         checks=(
             AtMost(At("growing", growing_row(12, PAPERS_RULE), "left in a group below k"), 0.0),
             AtMost(At("growing", growing_row(52, PAPERS_RULE), "left alone"), 0.0),
         ),
-        refuted="who kept the release before subtracts it",
+        refuted="an attacker who kept the previous release can subtract it",
     ),
     PaperClaim(
         claim="The rules also work for images, by a measure of similarity",
         where="Section 4.2",
         untestable=(
             "the paper has no experiment and names no measure;"
-            " tacit.data.k_anonymity.similarity_key is one to try"
+            " tacit.data.k_anonymity.similarity_key is a candidate"
         ),
     ),
     PaperClaim(
-        claim="With balanced classes sharing by l does as well as sharing by k",
+        claim="With balanced classes, sharing by l is as good as sharing by k",
         where="Section 6",
-        untestable="the paper shows no balanced data, and Adult's labels are one to three",
+        untestable=(
+            "the paper has no experiment on balanced data, and Adult's labels are one to three"
+        ),
     ),
 )
 

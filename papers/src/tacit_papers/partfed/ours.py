@@ -21,7 +21,7 @@ from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
 RAW = "k_anonymity, k=100, columns as in the census"
 GROWING_K = 100
-PAPERS_RULE, WAITING = "the paper's rule", "newcomers wait for k of their own"
+PAPERS_RULE, WAITING = "the paper's rule", "new rows wait for k of their own"
 SENSITIVITY, SPECIFICITY = "sensitivity", "specificity"
 
 
@@ -65,8 +65,9 @@ def rules(scale: Scale) -> PaperTable:
             )
         )
     note = (
-        "Not in the paper. Whole row: ages in tens, education in fours, without country, occupation"
-        " and work class; every shared row then equals at least 99 others in all that is left."
+        "Not in the paper. Whole row: ages in ranges of ten, education in ranges of four, without"
+        " country, occupation and work class; every shared row then equals at least 99 others in"
+        " all remaining columns."
     )
     return PaperTable(
         name="rules", title="The paper's rules next to sound ones", cells=tuple(cells), note=note
@@ -97,8 +98,8 @@ def errors(scale: Scale) -> PaperTable:
     ]
     note = (
         "Not in the paper, which says that accuracy suffices for a comparison. After 100 epochs."
-        " Sensitivity: the share found of those who earn more than 50K, a quarter of all;"
-        " specificity: the share found of the others."
+        " Sensitivity: recall of those who earn more than 50K, a quarter of all; specificity:"
+        " recall of the others."
     )
     return PaperTable(
         name="errors",
@@ -127,15 +128,15 @@ def growing(scale: Scale) -> PaperTable:
                 for column, metric in columns
             ]
     note = (
-        "Not in the paper, whose step 2 decides again in every round. All 30,162 rows come in a"
-        " random order, an equal part of them before each release, k=100. A group: rows alike in"
-        " age, race and sex that left in the same release, which anybody who kept the last release"
-        " sees by subtraction. The second column is a share of the rows shared; the last two are"
-        " people: alone in their group, and in a group below k whose label is one."
+        "Not in the paper, whose step 2 decides again in every round. All 30,162 rows arrive in"
+        " random order, an equal part of them before each release, k=100. A group is the rows with"
+        " equal age, race and sex in the same release; anybody who kept the previous release finds"
+        " it by subtraction. The second column is a share of the shared rows; the last two count"
+        " people: alone in their group, and in a group below k with a single label."
     )
     return PaperTable(
         name="growing",
-        title="Sharing again as data grow: what subtraction shows",
+        title="Repeated releases as data grow: what subtraction reveals",
         cells=tuple(cells),
         note=note,
     )
@@ -153,7 +154,7 @@ def e1_or_e2(scale: Scale) -> PaperTable:
     size, cells = SIZES[scale], list[PaperCell]()
     for row, change in _CHANGES.items():
         first, second = (
-            train_trial(change(_on_validation(scale, encoding)), size.few_seeds)
+            train_trial(change(_use_validation(scale, encoding)), size.few_seeds)
             for encoding in ENCODINGS
         )
         cells += [
@@ -161,7 +162,7 @@ def e1_or_e2(scale: Scale) -> PaperTable:
             PaperCell(row=row, column="E2", paper=None, trial=second, metric="accuracy"),
             PaperCell(
                 row=row,
-                column="E2 less E1",
+                column="E2 minus E1",
                 paper=None,
                 trial=second,
                 minus=first,
@@ -170,8 +171,8 @@ def e1_or_e2(scale: Scale) -> PaperTable:
         ]
     note = (
         "Not in the paper. Federated averaging, accuracy on validation rows (30 % of the train"
-        " rows) after 100 epochs, or four times as many where it says so. The paper leaves its"
-        " learning rate, batches and widths of E2 unsaid."
+        " rows) after 100 epochs, or four times as many where stated. The paper does not state its"
+        " learning rate, its batches or the widths of E2."
     )
     return PaperTable(
         name="e1-e2",
@@ -181,7 +182,7 @@ def e1_or_e2(scale: Scale) -> PaperTable:
     )
 
 
-def _on_validation(scale: Scale, encoding: str) -> Tree:
+def _use_validation(scale: Scale, encoding: str) -> Tree:
     tree = deepcopy(plan(scale, "k_anonymity", FEDAVG, encoding))
     tree["data"]["validation"] = 0.3
     return tree
@@ -199,11 +200,11 @@ def _narrow(tree: Tree) -> Tree:
     return {**tree, "model": {**tree["model"], "hidden": [12]}}
 
 
-def _unscaled(tree: Tree) -> Tree:
+def _remove_scaling(tree: Tree) -> Tree:
     return {**tree, "features": {**tree["features"], "numeric": "raw"}}
 
 
-def _one_place(tree: Tree) -> Tree:
+def _centralise(tree: Tree) -> Tree:
     return {**tree, "data": {**tree["data"], "share": {**tree["data"]["share"], "k": 1}}}
 
 
@@ -216,6 +217,6 @@ _CHANGES: dict[str, Callable[[Tree], Tree]] = {
     "batches of 256": _local(batch=256),
     "SGD, rate 1e-2": _local(optimizer="sgd", lr=1e-2),
     "12 hidden units for both": _narrow,
-    "numbers not scaled": _unscaled,
-    "in one place": _one_place,
+    "numbers not scaled": _remove_scaling,
+    "in one place": _centralise,
 }

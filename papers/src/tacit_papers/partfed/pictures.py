@@ -19,7 +19,7 @@ def _course(table: str, row: str, epochs: tuple[int, ...] = _EPOCHS) -> Line:
     )
 
 
-def _shared(rule: str, label: str) -> Line:
+def _line_of_shared(rule: str, label: str) -> Line:
     points = tuple(
         (k, At("fig4", threshold(rule, k), "rows shared")) for k in printed.THRESHOLDS[rule]
     )
@@ -56,7 +56,7 @@ PICTURES = (
         panels=(
             Panel(
                 title="rows shared", across="k or l", up="share of rows",
-                lines=(_shared("k_anonymity", "by k"), _shared("label_k", "by l")),
+                lines=(_line_of_shared("k_anonymity", "by k"), _line_of_shared("label_k", "by l")),
             ),
         ),
     ),
@@ -65,7 +65,7 @@ PICTURES = (
         title="Figure 5. Accuracy by k",
         panels=(
             Panel(
-                title="k rows alike in age, race and sex", across="epoch", up="accuracy",
+                title="k equal rows in age, race and sex", across="epoch", up="accuracy",
                 lines=tuple(_course("fig5", k_row(k)) for k in K),
             ),
         ),
@@ -75,7 +75,7 @@ PICTURES = (
         title="Figure 6. Accuracy by l",
         panels=(
             Panel(
-                title="l rows alike, of one label", across="epoch", up="accuracy",
+                title="l equal rows of one label", across="epoch", up="accuracy",
                 lines=tuple(_course("fig7", l_row(l)) for l in (CENTRAL, 100, 200, 300, FEDAVG)),  # noqa: E741
             ),
         ),
@@ -83,11 +83,11 @@ PICTURES = (
     Picture(
         name="fig7",
         title="Figure 7. Accuracy after 100 epochs by l",
-        panels=(Panel(title="l rows alike, of one label", across="l", up="accuracy", lines=(_at_100(),)),),
+        panels=(Panel(title="l equal rows of one label", across="l", up="accuracy", lines=(_at_100(),)),),
     ),
     Picture(
         name="fig8",
-        title="Figure 8. Two parts of the loss",
+        title="Figure 8. Two components of the loss",
         panels=(
             Panel(
                 title="loss against one place", across="l", up="accuracy",

@@ -1,4 +1,4 @@
-"""PartFed's runs that are no plans: counts on the whole table, and successive releases."""
+"""PartFed's runs that are not plans: counts on the whole table, and successive releases."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def sharing(plan: Tree) -> Figures:
     }  # fmt: skip
 
 
-def matched_k(l: int) -> Figures:  # noqa: E741 (the paper's name for it)
+def find_matching_k(l: int) -> Figures:  # noqa: E741 (the paper's name for it)
     """The k at which k-anonymity shares the number of rows nearest to that of label_k at l."""
     rows = _adult().train
     sizes, labelled = (

@@ -29,7 +29,9 @@ AS_IN_THE_CENSUS: Tree = {
     "categorical": [*_NOMINAL, "sex"],
 }
 FEDAVG, CENTRAL = 555, 1
-"""One above the largest class, so that nothing is shared; and one, so that everything is."""
+"""Two thresholds: one above the largest class, so that nothing is shared; and 1, so that everything
+is.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)

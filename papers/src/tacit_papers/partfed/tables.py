@@ -18,7 +18,7 @@ from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
 K = (CENTRAL, 100, 200, 300, 400, 500, FEDAVG)
 L = (50, 100, 150, 200, 250, 300, 350)
-TRAIN, TRAIN_LESS_TEST = "train, at the end", "train less test"
+TRAIN, TRAIN_LESS_TEST = "train, at the end", "train minus test"
 GAIN = "gain of one place"
 MATCHED_K = {100: 168, 200: 304, 300: 460}
 """l of label_k → the k with which k-anonymity shares about as many rows of Adult; Figure 8 counts
@@ -53,7 +53,7 @@ def l_plan(scale: Scale, l: int) -> Tree:  # noqa: E741
 
 def facts(_scale: Scale) -> PaperTable:
     """Facts about Adult from which the paper's limits derive, and how many rows are shared at them
-    under both readings of k.
+    under both definitions of k.
     """
     trial = count_trial("table_facts")
     rows = (
@@ -65,7 +65,7 @@ def facts(_scale: Scale) -> PaperTable:
         PaperCell(row=row, column="rows", paper=n, trial=trial, metric=metric, digits=0)
         for row, metric, n in rows
     ]
-    for k_of, words in (("rows", "k rows alike"), ("other_rows", "k other rows alike")):
+    for k_of, words in (("rows", "k equal rows"), ("other_rows", "k other equal rows")):
         for rule, k, paper in (
             ("k_anonymity", 1, 30_162),
             ("k_anonymity", 554, 0),
@@ -79,14 +79,14 @@ def facts(_scale: Scale) -> PaperTable:
                 )
             )
     note = (
-        "Algorithm 1 asks for at least k rows alike, the text for k other samples"
-        " (`data.share.k_of`). The printed ends, everything at k=1 and nothing at k=554 and l=402,"
-        " are those of neither reading: by the first the largest class still leaves, by the second"
-        " rows without an equal stay. We use the first, with its end at k=555 and l=403."
+        "Algorithm 1 requires at least k equal rows, the text k other samples (`data.share.k_of`)."
+        " The printed ends, everything at k=1 and nothing at k=554 and l=402, follow from neither:"
+        " by the first definition the largest class is still shared, by the second unique rows"
+        " stay. We use the first, with its end at k=555 and l=403."
     )
     return PaperTable(
         name="facts",
-        title="Adult: the facts the paper's limits come from",
+        title="Adult: facts from which the paper's limits follow",
         cells=tuple(cells),
         note=note,
     )
@@ -118,10 +118,10 @@ def encodings(scale: Scale) -> PaperTable:
                 minus=trial, metric="accuracy", round_no=after, minus_round_no=before, digits=2, )
             )  # fmt: skip
     note = (
-        "Federated averaging over ten age intervals, test accuracy. The paper gives one curve in"
-        " words (.80 after 100 epochs, .82 after 400, then no more), says it of E2 and uses E1"
-        " afterwards; we put it next to both. E2 has 86 columns here; the paper says 95, which we"
-        " cannot reproduce."
+        "Federated averaging over ten age intervals, test accuracy. The paper describes one curve"
+        " in words (.80 after 100 epochs, .82 after 400, then constant), attributes it to E2 and"
+        " uses E1 afterwards; we show it next to both. E2 has 86 columns here; the paper says 95,"
+        " which we cannot reproduce."
     )
     return PaperTable(
         name="fig3",
@@ -158,11 +158,11 @@ def load(_scale: Scale) -> PaperTable:
                 )
     note = (
         "All 30,162 rows, counted before the split as the paper did. The shares after the first"
-        " column are of the rows shared; features as in E1."
+        " column are relative to the shared rows; features are those of E1."
     )
     return PaperTable(
         name="fig4",
-        title="Figure 4. Load taken off the clients, and what it gives away",
+        title="Figure 4. Load taken off the clients, and what it reveals",
         cells=tuple(cells),
         note=note,
     )
@@ -187,8 +187,8 @@ def by_k(scale: Scale) -> PaperTable:
             relative=True, metric="accuracy", round_no=last, digits=4, )
         )  # fmt: skip
     note = (
-        "Test accuracy, mean over seeds. Age deciles unless said. The gains are shares of the"
-        " accuracy of averaging."
+        "Test accuracy, mean over seeds. Age deciles unless stated otherwise. Gains are relative to"
+        " the accuracy of averaging."
     )
     return PaperTable(name="fig5", title="Figure 5. Accuracy by k", cells=tuple(cells), note=note)
 
@@ -210,12 +210,12 @@ def by_l(scale: Scale) -> PaperTable:
     for l in (CENTRAL, *L, FEDAVG):  # noqa: E741
         cells += _curve(l_row(l), train_trial(l_plan(scale, l), SIZES[scale].seeds), scale)
     note = (
-        "As Figure 5. The paper reports a gain up to l=200, a fall after epoch 20 at l=100 and 200,"
-        " and l=300 below averaging."
+        "As in Figure 5. The paper reports a gain up to l=200, a decline after epoch 20 at l=100"
+        " and 200, and a result below averaging at l=300."
     )
     return PaperTable(
         name="fig7",
-        title="Figures 6 and 7. Accuracy by l, which is no l-diversity",
+        title="Figures 6 and 7. Accuracy by l, which is not l-diversity",
         cells=tuple(cells),
         note=note,
     )
@@ -259,8 +259,8 @@ def components(scale: Scale) -> PaperTable:
                 )
             )
     note = (
-        "The paper draws both components as ideal curves and says they cannot be measured; sharing"
-        " as many rows label-blind does."
+        "The paper draws both components as idealised curves and says that they cannot be measured;"
+        " sharing the same number of rows regardless of label measures them."
     )
     return PaperTable(
         name="fig8",

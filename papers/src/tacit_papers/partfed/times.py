@@ -1,4 +1,4 @@
-"""PartFed's Tables 1 and 2 as cells: times as ratios within the paper and within our machine."""
+"""PartFed's Tables 1 and 2 as cells: times as ratios within the paper and on our machine."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def equal_power(scale: Scale) -> PaperTable:
         link: list[_Part] = [(ON_THE_LINK, "transfer_share", transfer / total)]
         cells += _cells(name, {CENTRAL: link, FEDAVG: both}.get(k, [*parts, *both]), trial)
     note = (
-        "Shares within the paper next to shares within our machine, never seconds. Server, transfer"
-        " and totals: of training in one place; client: of the slowest client of federated"
-        " averaging. The total adds server and client as the paper does; the next column lets them"
-        " work at the same time, as they would. Transfer: the largest client's rows, as the bytes"
-        " of the real message, at 500 KB/s; its share of the total depends on how fast a machine"
+        "Ratios within the paper next to ratios on our machine, never seconds. Server, transfer and"
+        " totals are relative to central training; client is relative to the slowest client of"
+        " federated averaging. The total adds server and client as the paper does; the next column"
+        " assumes that they work in parallel. Transfer: the largest client's rows, as the bytes of"
+        " the real message, at 500 KB/s; its share of the total depends on how fast a machine"
         " trains."
     )
     return PaperTable(
@@ -77,7 +77,7 @@ def strong_server(scale: Scale) -> PaperTable:
             (ON_THE_LINK, "strong_transfer_share", printed.TIMES[rule, k][2] / strong)
         ]
         cells += _cells(name, link if k == CENTRAL else both, trial)
-    note = "As Table 1, of which the shares of server, client and transfer do not change."
+    note = "As in Table 1; the ratios of server, client and transfer do not change."
     return PaperTable(
         name="2",
         title="Running time, the server ten times as fast as a client",

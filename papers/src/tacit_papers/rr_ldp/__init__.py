@@ -44,14 +44,14 @@ PAPER = Paper(
     ),
     first_words=(
         "The paper's epsilon is per transmitted bit. A model of d parameters sends d bits per"
-        " round, so one update costs d times that and a run of R rounds R times more: epsilon 1 per"
-        " bit is 506,451 per update of the network used here. Only single bits are deniable;"
-        " nothing meaningful is promised about a whole update."
+        " round, so the epsilon of an update is d times that, and of a run of R rounds R times"
+        " more: epsilon 1 per bit is 506,451 per update of the network used here. Only single bits"
+        " are protected; there is no meaningful guarantee for a whole update."
     ),
     scales={
-        "smoke": "a few hundred rows, one round, five clients: it proves that every cell runs.",
+        "smoke": "a few hundred rows, one round, five clients: shows that every cell runs.",
         "quick": (
-            "IMDB whole, one seed (word2vec: three, on 5,000 reviews), at most 50 rounds; 100,000"
+            "all of IMDB, one seed (word2vec: three, on 5,000 reviews), at most 50 rounds; 100,000"
             " MovieLens ratings for training; 10 and 100 clients; embeddings of 100; no LSTM over"
             " words."
         ),

@@ -96,8 +96,9 @@ class ByClip:
             if clients in _columns(scale)
         ]  # fmt: skip
         note = (
-            "The paper states no rounds; its server's rate is 1. In R rounds a weight moves by at"
-            " most R·q times that rate, so a small q needs many rounds or, as here, a larger rate."
+            "The paper does not state the number of rounds; its server learning rate is 1. In R"
+            " rounds a weight moves by at most R·q times that rate, so a small q requires many"
+            " rounds or, as here, a larger rate."
         )
         return PaperTable(name=self.name, title=self.title, cells=tuple(cells), note=note)
 
@@ -173,7 +174,7 @@ BY_CLIENTS: tuple[ByRounds | ByClip | ByEpsilon, ...] = (
     setting=MOVIELENS, rounds=RoundCounts(full=25, quick=25), clip=1e-2, ),
 )  # fmt: skip
 COURSE = (50, 100, 200, 300)
-"""The rounds at which a run at the server's rate 1 is looked at."""
+"""Rounds at which a run with server learning rate 1 is evaluated."""
 
 
 def course(scale: Scale) -> PaperTable:
@@ -188,18 +189,19 @@ def course(scale: Scale) -> PaperTable:
         COURSE[0])
     ]  # fmt: skip
     note = (
-        "N=100, epsilon 10 per bit, server rate 1. Table 3 gives these q a larger rate in place of"
-        " more rounds."
+        "N=100, epsilon 10 per bit, server learning rate 1. Table 3 has a larger rate instead of"
+        " more rounds for these q."
     )
     return PaperTable(
-        name="3-rounds", title="IMDB: rounds that a small q needs", cells=tuple(cells), note=note
+        name="3-rounds",
+        title="IMDB: number of rounds that a small q requires",
+        cells=tuple(cells),
+        note=note,
     )
 
 
 LDP_FL_RANGE = 0.1
-"""What weights are cut to when they are sent themselves: chosen on validation rows among .05, .1
-and .2.
-"""
+"""Clip of weights that are sent themselves: chosen on validation rows among .05, .1 and .2."""
 
 
 def ldp_fl(scale: Scale) -> PaperTable:

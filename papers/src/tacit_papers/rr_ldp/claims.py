@@ -53,14 +53,14 @@ def _course(clients: int) -> Rises:
 CLAIMS: tuple[PaperClaim, ...] = (
     PaperClaim(
         claim=(
-            "Randomised response gives a client local differential privacy with the budget epsilon"
-            " that is set (1 in Table 7)"
+            "Randomised response gives a client local differential privacy with the given epsilon"
+            " (1 in Table 7)"
         ),
         where="Sections 1, 3.1, 5.1",
         checks=(AtMost(At("loss", NETWORK, "epsilon per update"), 1.0),),
         refuted=(
-            "epsilon holds for each bit; an update has d of them and costs d times as much, which"
-            " is attained"
+            "epsilon holds for each bit; an update has d bits and d times that epsilon, which is"
+            " attained"
         ),
     ),
     PaperClaim(
@@ -75,13 +75,13 @@ CLAIMS: tuple[PaperClaim, ...] = (
         ),
     ),
     PaperClaim(
-        claim="Most hash values cannot be turned back into words, so hashing adds privacy",
+        claim="Most hash values cannot be inverted to words, so hashing adds privacy",
         where="Sections 1, 3.2, 6",
         checks=(AtMost(At("hash", "5,000 buckets", "share of words read right"), 0.5),),
-        refuted="the hash is public and words are few: a list of other people's words undoes it",
+        refuted="the hash is public and words are few: a list of other people's words inverts it",
     ),
     PaperClaim(
-        claim="Equation 5 takes the bias of the flips out of the mean",
+        claim="Equation 5 removes the bias of the flips from the mean",
         where="Section 3.1, Equation 5",
         checks=tuple(
             Alike(
@@ -97,7 +97,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         ),
     ),
     PaperClaim(
-        claim="One bit a parameter lowers what a client sends: 1 of 32 bits",
+        claim="One bit per parameter reduces what a client sends: 1 of 32 bits",
         where="Sections 1, 6",
         checks=(AtMost(At("loss", NETWORK, "bytes per update"), 4 * 506_451 / 31),),
     ),
@@ -133,16 +133,16 @@ CLAIMS: tuple[PaperClaim, ...] = (
             for clients in CLIENTS
         ),
         correction=(
-            "a smaller q is as good at a larger server's rate; the paper's own best on IMDB is a"
-            " tenth of the rate"
+            "a smaller q is as good with a larger server learning rate; the paper's own best on"
+            " IMDB is a tenth of the rate"
         ),
         refuted=(
-            "a smaller q with a larger server's rate is better; the paper's own best on IMDB is a"
-            " tenth of the learning rate"
+            "a smaller q with a larger server learning rate is better; the paper's own best on IMDB"
+            " is a tenth of the learning rate"
         ),
     ),
     PaperClaim(
-        claim="Too large a q hides the information; more clients make up for it",
+        claim="A large q hides the information; more clients compensate for it",
         where="Section 5.1, Table 3",
         checks=(
             Above(t3(1e-3, 10), t3(1e-2, 10)),
@@ -158,19 +158,19 @@ CLAIMS: tuple[PaperClaim, ...] = (
             AtLeast(At("3-rounds", "q=1e-05", "R=50"), 0.888),
         ),
         refuted=(
-            "at the server's rate 1 and 50 rounds a weight moves by at most 50 q; it takes hundreds"
-            " of rounds or a larger rate"
+            "with server learning rate 1 and 50 rounds, a weight moves by at most 50 q; it takes"
+            " hundreds of rounds or a larger rate"
         ),
     ),
     PaperClaim(
-        claim="A smaller epsilon costs AUC, and more clients make up for it",
+        claim="A smaller epsilon lowers AUC, and more clients compensate for it",
         where="Section 5.1, Table 5, Figure 4",
         checks=(
             Above(by_epsilon("5", 10.0, 10), by_epsilon("5", 0.1, 10)),
             Rises((by_epsilon("5", 0.1, 10), by_epsilon("5", 0.1, 100))),
         ),
         correction=(
-            "with Equation 5 corrected; epsilon is per bit, and the cost is far smaller than"
+            "with Equation 5 corrected; epsilon is per bit, and the loss is far smaller than"
             " printed"
         ),
     ),
@@ -182,7 +182,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
             AtLeast(At("7", "IMDB, federated", "auc"), 0.917),
         ),
         correction=(
-            "with Equation 5 corrected, and the LSTM read as one step over the sentence vector"
+            "with Equation 5 corrected, and with the LSTM as one step over the sentence vector"
         ),
     ),
     PaperClaim(
@@ -191,7 +191,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         checks=(
             Above(At("7", "IMDB, federated", "auc"), t1(25, 100), by=0.016),
         ),  # .927 against .911
-        refuted="ours without the LSTM is as good after the same rounds",
+        refuted="our model without the LSTM is as good after the same number of rounds",
     ),
     PaperClaim(
         claim=(
@@ -218,7 +218,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
         ),
     ),
     PaperClaim(
-        claim="5,000 buckets lose about two points of AUC against term frequency",
+        claim="5,000 buckets lose about two points of AUC compared with term frequency",
         where="Section 5.2, Table 8",
         checks=(
             Alike(t8(5_000), At("8", "term frequency", "LR auc"), 0.025),
@@ -236,7 +236,9 @@ CLAIMS: tuple[PaperClaim, ...] = (
         ),
     ),
     PaperClaim(
-        claim="A trained embedding of hashed words gains with buckets, and nothing with its size",
+        claim=(
+            "A trained embedding of hashed words improves with more buckets, but not with its size"
+        ),
         where="Section 5.2, Table 9, Figure 5",
         checks=(
             Rises(tuple(t9(buckets, 100) for buckets in TABLE_9)),

@@ -45,7 +45,7 @@ def term_frequency(
     counter = CountVectorizer(analyzer=split_words, dtype=np.float32)
     train = counter.fit_transform(_texts(table.train, table))
     test = counter.transform(_texts(table.test, table))
-    return train_and_measure(*_with_inputs(table, sparse_rows(train), sparse_rows(test)), plan)
+    return train_and_measure(*_replace_inputs(table, sparse_rows(train), sparse_rows(test)), plan)
 
 
 def word2vec(
@@ -67,7 +67,7 @@ def word2vec(
     if corpus not in CORPORA:
         raise PlanError(f"corpus must be one of {', '.join(CORPORA)}, got {corpus!r}")
     plans = {model: central_plan(source, model, local, limit, seed) for model in CLASSIFIERS}
-    train, test = _averaged(corpus, load_table(plans[CLASSIFIERS[0]]), seed)
+    train, test = _average_vectors(corpus, load_table(plans[CLASSIFIERS[0]]), seed)
     found = {model: train_and_measure(train, test, plan)["last"] for model, plan in plans.items()}
     return {
         "last": {
@@ -78,12 +78,12 @@ def word2vec(
     }
 
 
-def _averaged(corpus: str, table: data.Table, seed: int) -> tuple[Rows, Rows]:
+def _average_vectors(corpus: str, table: data.Table, seed: int) -> tuple[Rows, Rows]:
     train, test = (
         _split_into_words(_texts(table.train, table)),
         _split_into_words(_texts(table.test, table)),
     )
-    lexicon = _learned(
+    lexicon = _train_vectors(
         (
             _most_frequent(train)
             if corpus == "limited"
@@ -93,10 +93,10 @@ def _averaged(corpus: str, table: data.Table, seed: int) -> tuple[Rows, Rows]:
         ),
         seed,
     )
-    return _with_inputs(table, *_standardised(lexicon.average(train), lexicon.average(test)))
+    return _replace_inputs(table, *_standardise(lexicon.average(train), lexicon.average(test)))
 
 
-def _learned(texts: list[list[str]], seed: int) -> WordVectors:
+def _train_vectors(texts: list[list[str]], seed: int) -> WordVectors:
     from gensim.models import Word2Vec
 
     # One thread: with more, gensim's result depends on how they happen to take turns.
@@ -121,7 +121,7 @@ def _texts(half: pl.DataFrame, table: data.Table) -> list[str]:
     return half.select(pl.concat_str(table.columns.text, separator=" ")).to_series().to_list()
 
 
-def _with_inputs(table: data.Table, train: Inputs, test: Inputs) -> tuple[Rows, Rows]:
+def _replace_inputs(table: data.Table, train: Inputs, test: Inputs) -> tuple[Rows, Rows]:
     """Training and test rows with these inputs in place of hashed text; labels are encoded as in
     every plan.
     """
@@ -129,7 +129,7 @@ def _with_inputs(table: data.Table, train: Inputs, test: Inputs) -> tuple[Rows, 
     return replace(hashed[0], inputs=train), replace(hashed[1], inputs=test)
 
 
-def _standardised(train: NDArray[np.float32], test: NDArray[np.float32]) -> tuple[Dense, Dense]:
+def _standardise(train: NDArray[np.float32], test: NDArray[np.float32]) -> tuple[Dense, Dense]:
     mean, deviation = train.mean(axis=0), train.std(axis=0)
     scale = np.where(deviation > 0, deviation, np.float32(1))
     first, second = ((matrix - mean) / scale for matrix in (train, test))

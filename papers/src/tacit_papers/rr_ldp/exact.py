@@ -88,7 +88,7 @@ def losses(scale: Scale) -> PaperTable:
                 PaperCell(row=row, column=column, paper=None, trial=trial, metric=metric)
                 for column, metric in columns.items()
             ]
-    note = "Pure epsilon if all rows of one client are replaced; exact, no draw changes it."
+    note = "Pure epsilon if all rows of one client are replaced; exact, without randomness."
     return PaperTable(
         name="loss", title="Privacy loss and size of an update", cells=tuple(cells), note=note
     )
@@ -109,9 +109,12 @@ def inversion(scale: Scale) -> PaperTable:
         metric="entries",
     )
     note = (
-        "Test reviews; the reader knows the public hash and the training reviews' word counts, and"
-        " takes the most frequent word."
+        "Test reviews; the attacker knows the public hash and the word counts of the training"
+        " reviews, and guesses the most frequent word."
     )
     return PaperTable(
-        name="hash", title="IMDB: hashed words read with a dictionary", cells=(cell,), note=note
+        name="hash",
+        title="IMDB: hashed words recovered with a dictionary",
+        cells=(cell,),
+        note=note,
     )

@@ -55,17 +55,17 @@ def averaged_vectors(
     ]
     # Many ratings share one movie's text: each distinct text is averaged once.
     distinct = pl.concat(texts).unique(maintain_order=True)
-    kept = _kept(distinct.to_list(), None if text == "all" else MOST_COMMON)
+    kept = _select_words(distinct.to_list(), None if text == "all" else MOST_COMMON)
     lexicon = WordVectors(*vectors_named(vectors))
     found = lexicon.laid_flat(kept, MOST_COMMON) if text == "flat" else lexicon.average(kept)
     train, test = (
-        _beside(rows, found[_places(half, distinct)])
+        _append_inputs(rows, found[_places(half, distinct)])
         for rows, half in zip((train, test), texts, strict=True)
     )
     return train_and_measure(train, test, plan)
 
 
-def _kept(texts: list[str], most_common: int | None) -> list[list[str]]:
+def _select_words(texts: list[str], most_common: int | None) -> list[list[str]]:
     """The words of each text that are used."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
@@ -89,7 +89,7 @@ def _places(texts: pl.Series, distinct: pl.Series) -> NDArray[np.int64]:
     return texts.cast(pl.Enum(distinct)).to_physical().to_numpy().astype(np.int64)
 
 
-def _beside(rows: Rows, found: NDArray[np.float32] | csr_matrix) -> Rows:
+def _append_inputs(rows: Rows, found: NDArray[np.float32] | csr_matrix) -> Rows:
     assert isinstance(rows.inputs, Dense), "without text, rows are dense"
     if isinstance(found, csr_matrix):
         return replace(

@@ -11,7 +11,7 @@ from tacit_papers.rr_ldp.by_clients import COURSE, TABLE_3, TABLE_4, ByClip
 from tacit_papers.rr_ldp.printed import CLIENTS
 
 
-def _by_clients(
+def _draw_by_clients(
     table: str, row: Callable[[float], str], places: Iterable[float]
 ) -> tuple[Line, ...]:
     """One line per number of clients over the rows of a table."""
@@ -30,17 +30,17 @@ def _rounds(table: str, title: str) -> Panel:
         title=title,
         across="rounds",
         up="AUC",
-        lines=_by_clients(table, lambda one: f"R={one:g}", printed.ROUNDS),
+        lines=_draw_by_clients(table, lambda one: f"R={one:g}", printed.ROUNDS),
     )
 
 
 def _clips(table: ByClip, title: str) -> Panel:
-    lines = _by_clients(table.name, lambda clip: table.row("full", clip), table.printed)
+    lines = _draw_by_clients(table.name, lambda clip: table.row("full", clip), table.printed)
     return Panel(title=title, across="clip q", up="AUC", lines=lines, scale="log")
 
 
 def _epsilons(table: str, title: str) -> Panel:
-    lines = _by_clients(table, lambda one: f"epsilon {one:g} per bit", printed.TABLE_5)
+    lines = _draw_by_clients(table, lambda one: f"epsilon {one:g} per bit", printed.TABLE_5)
     return Panel(title=title, across="epsilon per bit", up="AUC", lines=lines, scale="log")
 
 
@@ -88,5 +88,9 @@ PICTURES = (
         title="Figure 5: a trained embedding by buckets and size",
         panels=(_embedding("accuracy"), _embedding("auc")),
     ),
-    Picture(name="rounds", title="Ours: the rounds a small clip needs", panels=(_course(),)),
+    Picture(
+        name="rounds",
+        title="Ours: the number of rounds that a small clip requires",
+        panels=(_course(),),
+    ),
 )

@@ -42,8 +42,8 @@ def hash_sizes(scale: Scale) -> PaperTable:
     cells += _four("term frequency", values, (logistic, network))
     note = (
         "LR: SGD at .1 on hashes, Adam on counts; NN: Adam, dropout of .2 on hashes, none on"
-        " counts. The paper has SGD for LR and a dropout without its rate; rates are chosen on"
-        " validation rows."
+        " counts. The paper uses SGD for LR and a dropout whose rate it does not state; rates are"
+        " chosen on validation rows."
     )
     return PaperTable(
         name="8",
@@ -137,9 +137,9 @@ def movie_text(scale: Scale) -> PaperTable:
     )
     cells.append(gain)
     note = (
-        "GloVe 100-d stands in for fastText 300-d, TMDB keywords (7.7 a movie) for IMDb's (165 a"
-        f" movie). Vectors side by side are of {_FLAT_RATINGS:,} ratings at every scale: their rows"
-        " have 10,000 columns."
+        "GloVe 100-d replaces fastText 300-d, and TMDB keywords (7.7 per movie) replace IMDb's (165"
+        f" per movie). Concatenated vectors use {_FLAT_RATINGS:,} ratings at every scale: their"
+        " rows have 10,000 columns."
     )
     return PaperTable(
         name="10",

@@ -1,5 +1,5 @@
-"""Table 7: an LSTM before the network, in two readings: one step over the whole row as in the
-paper, and word by word.
+"""Table 7: an LSTM before the network, in two interpretations: one step over the whole row as in
+the paper, and word by word.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def one_step(scale: Scale) -> PaperTable:
         cells += _pair(name, trials)
     note = (
         "N=100, 25 rounds, epsilon 1 per bit, q = .001 (IMDB) and .01 (MovieLens). IMDB: d ="
-        " 1,021,651, three local epochs, server rate 2: in 25 rounds of q = .001 at rate 1 a weight"
-        " moves by at most .025."
+        " 1,021,651, three local epochs, server learning rate 2: in 25 rounds of q = .001 at rate"
+        " 1, a weight moves by at most .025."
     )
     return PaperTable(
         name="7",
@@ -130,8 +130,8 @@ def one_step(scale: Scale) -> PaperTable:
 
 
 def word_by_word(scale: Scale) -> PaperTable:
-    """Table 7 in our second reading: the LSTM reads the first 100 words of a row one after the
-    other.
+    """Table 7 in our second interpretation: the LSTM reads the first 100 words of a row one after
+    the other.
     """
     cells = []
     size: Scale = "smoke" if scale == "smoke" else "quick"
@@ -146,12 +146,12 @@ def word_by_word(scale: Scale) -> PaperTable:
         )
     note = (
         "N=100, 25 rounds, epsilon 1 per bit, q = .001 and .01: in 25 rounds of q = .001 no weight"
-        " moves by more than .025, which is too little for this net. 100 words per row and 25,000"
-        " ratings: all of them would take hours."
+        " moves by more than .025, which is too little for this net. It uses 100 words per row and"
+        " 25,000 ratings: all of them would take hours."
     )
     return PaperTable(
         name="7-words",
-        title="LSTM(50) over words, our second reading of table 7",
+        title="LSTM(50) over words, our second interpretation of table 7",
         cells=tuple(cells),
         note=note,
     )

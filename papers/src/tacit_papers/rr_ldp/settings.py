@@ -1,4 +1,6 @@
-"""How a data set is trained in this paper's cells: one value per way, named where a table uses it."""
+"""Training settings of this paper's cells: one value for each setting, named by the tables that use
+it.
+"""
 
 from __future__ import annotations
 
@@ -78,14 +80,14 @@ class CentralSettings:
 IMDB = FederatedSettings(
     source="imdb", local={"lr": 1e-3, "epochs": 1, "batches": 5}, features={"buckets": 5000}
 )
-"""One local epoch of five batches a round: tables 3 and 5. Under a small q only the sign of an
-update counts, and one epoch finds it as well as three do at a third of the time.
+"""One local epoch of five batches per round: tables 3 and 5. With a small q only the sign of an
+update counts; one epoch finds it as well as three, in a third of the time.
 """
 
 IMDB_SLOW = FederatedSettings(
     source="imdb", local={"lr": 1e-3, "epochs": 1, "batches": 6}, features={"buckets": 5000}
 )
-"""One local epoch of six batches a round: as good after 30 rounds and not overfitted after 50
+"""One local epoch of six batches per round: as good after 30 rounds and not overfitted after 50
 (table 1).
 """
 
@@ -119,7 +121,7 @@ def seeds(scale: Scale) -> tuple[int, ...]:
 
 
 def limit(scale: Scale, quick_rows: int | None) -> dict[str, int]:
-    """The plan key that cuts a data set to a scale's rows; empty if it is used whole."""
+    """The plan key that limits a data set to a scale's rows; empty if all rows are used."""
     rows = {"smoke": _SMOKE_ROWS, "quick": quick_rows, "full": None}[scale]
     return {} if rows is None else {"limit": rows}
 

@@ -1,3 +1,3 @@
-"""What somebody reads off one client's message of one round, as the plan's own features, training,
-clip and codec make it.
+"""Attacks on one client's message of one round, made by the plan's own features, training, clip and
+codec.
 """

@@ -1,4 +1,4 @@
-"""One seed's attack: every victim's message in every view, scored against what the victim holds."""
+"""The attack of one seed: every victim's message in every view, scored against the victim's data."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def attack_messages(job: Plan, clients: int, *, examples: int = 0) -> AttackResu
 
 
 class _Attack:
-    """The victims' holdings, and the scores of their inputs in one view after the other."""
+    """The victims' data, and the scores of their inputs in each view."""
 
     def __init__(self, begun: FirstRound, observed: Observed, job: Plan) -> None:
         self.begun, self.observed, self.draws = begun, observed, observed.draws
@@ -189,7 +189,7 @@ class _Attack:
             )
         )
         chosen = [per[rule] for per, rule in zip(mine, rules, strict=True)]
-        beside = [per[rule] for per, rule in zip(other, rules, strict=True)]
+        controls = [per[rule] for per, rule in zip(other, rules, strict=True)]
         orders = [self._order(target, scores, one) for one, scores in enumerate(chosen)]
         alone = len(seen) == 1 and without is None  # no other client's message to put in its place
         return (
@@ -216,7 +216,7 @@ class _Attack:
                     else _mean(
                         [
                             compute_auc(scores, truth)
-                            for scores, truth in zip(beside, truths, strict=True)
+                            for scores, truth in zip(controls, truths, strict=True)
                         ]
                     )
                 ),
@@ -226,11 +226,11 @@ class _Attack:
                     else _mean(
                         [
                             precision_at_true_count(*pair)
-                            for pair in zip(beside, truths, strict=True)
+                            for pair in zip(controls, truths, strict=True)
                         ]
                     )
                 ),
-                named=self._named(target, orders),
+                named=self._share_named(target, orders),
             ),
             orders,
         )
@@ -271,7 +271,7 @@ class _Attack:
             auc=_mean([compute_auc(scores, truth) for truth in truths]),
             found=_mean([precision_at_true_count(scores, truth) for truth in truths]),
             chance=_mean([float(truth.mean()) for truth in truths]),
-            named=self._named(
+            named=self._share_named(
                 target, [self._order(target, scores, one) for one in range(len(truths))]
             ),
         )
@@ -279,8 +279,7 @@ class _Attack:
     def _order(self, target: Target, scores: Numbers, one: int) -> NDArray[np.int64]:
         """Highest-scoring inputs, as many as the client has, ties in random order.
 
-        Where words are to be named, only inputs that a public word fills: there is nothing to name
-        in the others.
+        If words are to be named, only inputs that a public word maps to: the others have no name.
         """
         ties = self.draws.at("ties", one).generator().permutation(len(scores))
         ranked = target.inputs[np.lexsort((ties, -scores))]
@@ -288,7 +287,7 @@ class _Attack:
             ranked = ranked[np.isin(ranked, list(self.book.public))]
         return ranked[: int(self.held[one][target.inputs].sum())]
 
-    def _named(self, target: Target, orders: list[NDArray[np.int64]]) -> float | None:
+    def _share_named(self, target: Target, orders: list[NDArray[np.int64]]) -> float | None:
         if self.book is None or target.name != WORDS:
             return None
         book, victims = self.book, self.observed.victims
@@ -314,8 +313,8 @@ class _Attack:
         return [Reading(what=LABELS, who=view.who, auc=float(right / pairs))] if pairs else []
 
     def _pull(self, row: Vector) -> Numbers | None:
-        """Return how far an update moved each logit for every row: its last biases, or what a
-        constant input or all inputs have.
+        """How far an update moves each logit for every row: its last biases, or the change from a
+        constant input or from all inputs.
         """
         head = self.begun.arm.learner.head
         if head is not None:
@@ -359,6 +358,6 @@ class _Attack:
 
 
 def _mean(values: list[float]) -> float:
-    """Return the mean of the values that are numbers; NaN if none is."""
+    """Mean of the values that are numbers; NaN if there are none."""
     known = [value for value in values if value == value]
     return float(np.mean(known)) if known else float("nan")

@@ -1,5 +1,5 @@
-"""The attack on messages over several seeds: figures with their intervals, and in words what they
-say.
+"""The attack on messages over several seeds: figures with their intervals, and sentences that
+describe them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WORKS, _NEXT_TO_NOTHING = 0.9, 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A mean over seeds and its 95 % interval; without ends if there is one seed only."""
+    """A mean over seeds and its 95 % interval; there is no interval for a single seed."""
 
     mean: float
     low: float | None
@@ -37,9 +37,9 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class MessageAuditLine:
-    """What one party reads of one thing.
+    """What one party learns about one target.
 
-    `found` is the share of what is there among as many highest scores, `chance` that of a blind
+    `found` is the share of present inputs among as many highest scores, `chance` that of a random
     guess. The figures without the message are those of the same attack on another client's message,
     or on the same sum without the client; `gain` is by how much the AUC is larger with it. `named`
     is the share of a client's words that a public dictionary names.
@@ -58,8 +58,8 @@ class MessageAuditLine:
 
     @property
     def told(self) -> bool | None:
-        """Return whether the message tells something of its client, as far as seeds can say; None
-        if they cannot.
+        """Whether the message reveals something about its client, as far as the seeds can show;
+        None if they cannot.
         """
         gain = self.gain
         return None if gain is None or gain.low is None else gain.low > 0
@@ -67,7 +67,7 @@ class MessageAuditLine:
 
 @dataclass(frozen=True, kw_only=True)
 class MessageAudit:
-    """All lines, with what a reader must know about how they came about."""
+    """All lines, with the settings under which they were measured."""
 
     source: str
     mechanism: tuple[str, ...]
@@ -83,11 +83,11 @@ class MessageAudit:
     examples: tuple[ClientExample, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the audit as plain values."""
+        """The audit as plain values."""
         return {"attack": NAME, **_replace_nan(asdict(self)), "sentences": write_sentences(self)}
 
     def of(self, what: str) -> list[MessageAuditLine]:
-        """Return the lines about one thing."""
+        """List the lines about one target."""
         return [line for line in self.lines if line.what == what and not line.column]
 
     @property
@@ -149,9 +149,9 @@ def read_messages(
 
 def _line(readings: list[Reading]) -> MessageAuditLine:
     first = readings[0]
-    beside = [0.5 if one.what == LABELS else one.auc_without for one in readings]
+    controls = [0.5 if one.what == LABELS else one.auc_without for one in readings]
     gains = [
-        one.auc - other for one, other in zip(readings, beside, strict=True) if other is not None
+        one.auc - other for one, other in zip(readings, controls, strict=True) if other is not None
     ]
     chances = [one.chance for one in readings if one.chance is not None]
     return MessageAuditLine(
@@ -198,29 +198,33 @@ def _control(what: str, line: MessageAuditLine) -> str:
         if works
         else "the attack itself is weak here, so low figures below prove little"
     )
-    return f"Control, {what}: from the update as it is, AUC {_auc(line.auc)}; {verdict}."
+    return f"Control, {what}: from the unmodified update, AUC {_auc(line.auc)}; {verdict}."
 
 
 def _describe_line(what: str, line: MessageAuditLine) -> str:
     who = line.who.removeprefix("… and ")
-    who = f"whoever sees that sum and {who}" if who != line.who else who
+    who = f"a party that sees that sum and {who}" if who != line.who else who
     if what == LABELS:
-        tells = {True: "tells", False: "does not tell beyond chance", None: "may tell"}[line.told]
+        tells = {True: "tells", False: "does not tell better than chance", None: "may tell"}[
+            line.told
+        ]
         return (
-            f"Labels, {who}: {tells} which of two clients has more rows of a class: right for"
-            f" {_percent(line.auc)} (chance 50 %)."
+            f"Labels, {who}: {tells} which of two clients has more rows of a class: right in "
+            f"{_percent(line.auc)} of pairs (chance 50 %)."
         )
     assert line.found is not None
     share = f"finds {_percent(line.found)} of a client's {what}"
     if line.found_without is None or line.told is None:
         return f"{what.capitalize()}, {who}: {share}."
-    beside = f"AUC {_auc(line.auc)} with the client's message, {_auc(line.auc_without)} without"
-    told = "these seeds do not show that the message tells anything"
+    comparison = f"AUC {_auc(line.auc)} with the client's message, {_auc(line.auc_without)} without"
+    finding = "these seeds do not show that the message reveals anything"
     if line.told and line.gain is not None:
-        told = f"the message tells: {share}, against {_percent(line.found_without)} without it"
+        finding = f"the message reveals data: it {share}, against {_percent(line.found_without)} without it"
         if line.gain.mean < _NEXT_TO_NOTHING:
-            told = f"the message tells next to nothing: it raises the AUC by {line.gain.mean:.4f}"
-    return f"{what.capitalize()}, {who}: {told}; {beside}."
+            finding = (
+                f"the message reveals almost nothing: it raises the AUC by {line.gain.mean:.4f}"
+            )
+    return f"{what.capitalize()}, {who}: {finding}; {comparison}."
 
 
 def _notes(job: Plan, found: AttackResult) -> list[str]:
@@ -228,24 +232,20 @@ def _notes(job: Plan, found: AttackResult) -> list[str]:
     kinds, notes = {block.kind: block.name for block in found.blocks}, []
     if not found.sizes:
         notes.append(
-            "Neither words nor categories stand in a layer that is sent, so which of them a client"
-            " has is not attacked; `tacit disclose` shows what is sent."
+            "No layer that is sent has inputs for words or categories, so their presence is not "
+            "attacked; `tacit disclose` shows what is sent."
         )
     if "number" in kinds or "picture" in kinds:
-        what = (
-            "pixels or what a network makes of them"
-            if "picture" in kinds
-            else "values of numeric columns"
-        )
+        what = "pixels or features of images" if "picture" in kinds else "values of numeric columns"
         notes.append(
             f"Not attacked: {what}. With few rows per client an update can be close to the rows"
-            " themselves; bound it per run ([privacy] preset = 'private') or have it added up"
-            " unseen ([secure_aggregation])."
+            " themselves; bound the privacy loss of the run ([privacy] preset = 'private') or use "
+            "secure aggregation ([secure_aggregation])."
         )
     if job.server.rounds > 1:
         notes.append(
-            f"One round is attacked; a client answers in up to {job.server.rounds:,}, and what they"
-            " tell adds up."
+            f"One round is attacked; a client responds in up to {job.server.rounds:,} rounds, and "
+            "what they reveal adds up."
         )
     if job.filter is not None:
         notes.append(
@@ -253,12 +253,12 @@ def _notes(job: Plan, found: AttackResult) -> list[str]:
         )
     if job.data.share is not None:
         notes.append(
-            "Rows that [data.share] hands over need no attack: `tacit disclose` lists them."
+            "Rows that [data.share] discloses need no attack: `tacit disclose` lists them."
         )
     if any(reading.who == BEFORE_NOISE for reading in found.readings):
         notes.append(
-            "The server sees every update before it adds the noise and is trusted; under a"
-            " [secure_aggregation] it sees the sum alone."
+            "The server is trusted: it sees every update before it adds the noise. With "
+            "[secure_aggregation] it sees only the sum."
         )
     return notes
 

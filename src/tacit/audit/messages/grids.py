@@ -18,7 +18,7 @@ def build_grids(audit: MessageAudit) -> list[Grid]:
     """Build one table per target, and one with the AUC of each column."""
     found = [_grid(audit, what) for what in audit.things]
     columns = [line for line in audit.lines if line.column]
-    return [*found, *([_by_column(columns)] if columns else ())]
+    return [*found, *([_build_column_grid(columns)] if columns else ())]
 
 
 def _grid(audit: MessageAudit, what: str) -> Grid:
@@ -32,8 +32,8 @@ def _grid(audit: MessageAudit, what: str) -> Grid:
         )
     size, held = audit.sizes[what]
     title = (
-        f"{what.capitalize()}: which of {size:,} inputs a client fills; it fills {held:,.0f} on"
-        " average"
+        f"{what.capitalize()}: which of {size:,} inputs are present at a client; {held:,.0f} are "
+        "on average"
     )
     headings = (
         "seen by",
@@ -68,7 +68,7 @@ def _row(line: MessageAuditLine) -> tuple[str, ...]:
     )
 
 
-def _by_column(lines: list[MessageAuditLine]) -> Grid:
+def _build_column_grid(lines: list[MessageAuditLine]) -> Grid:
     parties = [who for who in dict.fromkeys(line.who for line in lines) if who != NO_MESSAGE]
     auc = {(line.what, line.who): line.auc for line in lines}
     rows = [

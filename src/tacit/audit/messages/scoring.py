@@ -15,7 +15,7 @@ Marks = NDArray[np.bool_]
 def get_first_layer(
     tensors: Mapping[str, NDArray[Any]], inputs: int, *, tokens: bool
 ) -> Numbers | None:
-    """First layer with one row per input: an embedding table as it is, a weight matrix transposed;
+    """First layer with one row per input: an embedding table unchanged, a weight matrix transposed;
     None if there is none.
     """
     for values in tensors.values():

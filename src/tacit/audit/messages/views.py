@@ -31,7 +31,7 @@ _COMPARED = 50
 
 @dataclass(frozen=True)
 class MessageVictim:
-    """A client under attack: its update, and the payload its codec makes of it."""
+    """A client under attack: its update, and its encoded payload."""
 
     client: Client
     update: Vector
@@ -66,9 +66,8 @@ class Observed:
         ]
         if not trains:
             raise PlanError(
-                "audit reconstruct needs a plan whose clients send updates, got filter.aggregate ="
-                " 'heads', where last layers are all that is sent, in the clear; `tacit disclose`"
-                " shows such a message"
+                "audit reconstruct cannot attack filter.aggregate = 'heads': clients send only "
+                "their last layers, in the clear; `tacit disclose` shows such a message"
             )
         self.train, self.site, self.worker = trains[0], begun.arm.site, begun.arm.learner.worker()
         self.terms, self.codec = self.site.agreement, self.site.codec(1)
@@ -97,7 +96,7 @@ class Observed:
         if self.terms.codec.decoded_by == "clients":
             return [*found, *self._token_views()]
         if isinstance(self.train, SecureTrain):
-            return [*found, *self._sum_views("the server: the secure sum")]
+            return [*found, *self._sum_views("the server: the securely aggregated sum")]
         if self.terms.sum_at_site:
             return [*found, *self._sum_views("the server: the site's sum")]
         if self.terms.codec.sum_noise is not None:  # decoding adds noise that the server knows
@@ -106,12 +105,12 @@ class Observed:
                     BEFORE_NOISE, lambda victim: self.terms.codec.clip_update(victim.update)
                 )
             )
-            return [*found, *self._sum_views("whoever sees the models: the noised sum")]
+            return [*found, *self._sum_views("anybody who sees the models: the noisy sum")]
         found.append(MessageView("the server: one message", self._decode_alone))
         return [
             *found,
             *(
-                self._sum_views("whoever sees the models: the sum")
+                self._sum_views("anybody who sees the models: the sum")
                 if self.terms.codec.known_noise
                 else ()
             ),
@@ -247,8 +246,8 @@ class Observed:
 
 
 def _find_unequal(own: list[NDArray[Any]], other: list[NDArray[Any]]) -> NDArray[np.bool_]:
-    """Return at which parameters two messages have different tokens, at any of a parameter's
-    places.
+    """The parameters at which two messages have different tokens, in any of a parameter's
+    positions.
     """
     places = [
         (mine != theirs).reshape(len(mine), -1).any(axis=1)

@@ -1,5 +1,5 @@
-"""From buckets to words: a public dictionary under the plan's own hash, and the words of the
-clients under attack.
+"""From buckets to words: a public dictionary hashed as in the plan, and the words of the clients
+under attack.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tacit.plan import Features, Plan
 from tacit.simulation.prepared_rows import SimulatedData, trained_on
 
 Shelves = dict[int, list[str]]
-"""Words by the input they fill."""
+"""Words by the input they map to."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class WordIndex:
 
     @property
     def words(self) -> int:
-        """Return how many public words there are."""
+        """Number of public words."""
         return sum(map(len, self.public.values()))
 
     @property
     def sharing(self) -> float:
-        """Return how many public words share the input of one, on average over public words."""
+        """Mean number of public words that share an input, over public words."""
         return (
             fmean(len(words) for words in self.public.values() for _ in words)
             if self.public
@@ -42,20 +42,20 @@ class WordIndex:
         )
 
     def named(self, guessed: NDArray[np.int64], client: int) -> float:
-        """Return the share of a client's words that are the most frequent public word of a guessed
-        input.
-        """
+        """Share of a client's words that are the most frequent public word of a guessed input."""
         own = {word for words in self.own[client].values() for word in words}
         guess = {self.public[place][0] for place in guessed.tolist() if place in self.public}
         return len(guess & own) / len(own) if own else float("nan")
 
 
-def build_word_index(job: Plan, data: SimulatedData, held: dict[int, Marks]) -> WordIndex | None:
-    """Return the words of clients, by name with the inputs their rows fill; None where a client's
-    texts are not known by then.
+def build_word_index(
+    job: Plan, data: SimulatedData, marks_by_client: dict[int, Marks]
+) -> WordIndex | None:
+    """Find the words of clients, by client name, from the inputs of their rows; None if a client's
+    texts are not known.
 
-    Words of a list are public by themselves. Of hashed words those in the test rows are taken as
-    public: texts of the same kind.
+    Words of a list are public. Of hashed words, those in the test rows are taken as public, because
+    these are texts of the same kind.
     """
     if not data.columns.text:
         return None
@@ -63,14 +63,14 @@ def build_word_index(job: Plan, data: SimulatedData, held: dict[int, Marks]) -> 
         listed = dict(enumerate(data.fitted.words))
         own = {
             name: {place: [word] for place, word in listed.items() if marks[place]}
-            for name, marks in held.items()
+            for name, marks in marks_by_client.items()
         }
         return WordIndex({place: [word] for place, word in listed.items()}, own)
     if job.data.share is not None or job.data.deal == "every_round":
         return None
     table, clients = trained_on(job)
     own = {}
-    for name in held:
+    for name in marks_by_client:
         rows = clients.order[clients.starts[name] : clients.starts[name + 1]]
         own[name] = group_by_bucket(
             features.count_words(table.train[rows], data.columns, job.features), job.features
@@ -82,7 +82,7 @@ def build_word_index(job: Plan, data: SimulatedData, held: dict[int, Marks]) -> 
 
 
 def group_by_bucket(counts: Counter[str], settings: Features) -> Shelves:
-    """Return words by bucket, the most frequent first, ties by alphabet."""
+    """Group words by bucket, the most frequent first, ties in alphabetical order."""
     words = sorted(counts, key=lambda word: (-counts[word], word))
     found: Shelves = {}
     for word, place in zip(

@@ -1,1 +1,1 @@
-"""What tokens hide and from whom: attacks on a trained run of the hashcomb codec."""
+"""Attacks on the tokens of a finished run of the hashcomb codec."""

@@ -1,4 +1,4 @@
-"""All attacks on one run's tokens, one after the other, and in words what they found."""
+"""All attacks on one run's tokens, and sentences that describe their results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SHOWN = 240
 
 @dataclass(frozen=True, kw_only=True)
 class TokenAudit:
-    """What the attacks found; `points` are true and rebuilt values of some parameters of the
+    """Results of the attacks; `points` are true and reconstructed values of some parameters of the
     victim, after one transition.
     """
 
@@ -59,8 +59,8 @@ class TokenAudit:
 
 @dataclass(frozen=True, kw_only=True)
 class Following:
-    """The rounds after a run's last: the model each began with, and what some clients sent, the
-    victim first.
+    """Rounds after the last one of a run: the initial model of each, and the messages of some
+    clients, the victim's first.
     """
 
     models: tuple[Vector, ...]
@@ -110,16 +110,16 @@ def follow(run: FinishedRun, rounds: int) -> Following:
     """
     models, sent, count = [run.model], list[Sent](), min(_MOST_CLIENTS, run.clients())
     for round_no in range(1, rounds + 1):
-        sent.append(run.of_all(models[-1], count, round_no))
-        held, draws = run.held(round_no), run.draws.at("follow", round_no)
+        sent.append(run.list_next_values(models[-1], count, round_no))
+        codec, draws = run.build_client_codec(round_no), run.draws.at("follow", round_no)
         public = draws.publish("follow")
-        total = held.empty(len(run.model))
+        total = codec.empty(len(run.model))
         for row in sent[-1]:
             total.add(
-                held.encode(row, {}, own=draws.for_client(), public=public).payload, 1, public
+                codec.encode(row, {}, own=draws.for_client(), public=public).payload, 1, public
             )
         models.append(
-            run.next_model(models[-1], held.decode(total, public=public, own=draws.for_server()))
+            run.next_model(models[-1], codec.decode(total, public=public, own=draws.for_server()))
         )
     return Following(models=tuple(models), sent=tuple(sent))
 
@@ -139,17 +139,19 @@ def _seriation(
 ) -> tuple[tuple[Seriation, ...], dict[str, list[float]]]:
     true = after.sent[0][0]
     shown = np.linspace(0, len(true) - 1, min(_SHOWN, len(true))).astype(np.int64)
-    scores, points = list[Seriation](), {"true": _rounded(true[shown])}
+    scores, points = list[Seriation](), {"true": _round_values(true[shown])}
     for kind, name in KINDS.items():
         settings = replace(run.settings, tokens=kind)
         rounds = [
-            encode_tokens(run.held(number, settings), rows[0], run.draws.at("seen", number))
+            encode_tokens(
+                run.build_client_codec(number, settings), rows[0], run.draws.at("seen", number)
+            )
             for number, rows in enumerate(after.sent, 1)
         ]
         for transitions in TRANSITIONS:
             score, found = score_seriation(name, rounds[: transitions + 1], true)
             scores.append(score)
-            points.setdefault(name, _rounded(found.values[shown]))
+            points.setdefault(name, _round_values(found.values[shown]))
     return tuple(scores), points
 
 
@@ -158,7 +160,7 @@ def _searches(run: FinishedRun, after: Following) -> tuple[RangeSearch, ...]:
     settings = replace(run.settings, tokens="paper", selection="finest", mean_level=None)
     seen = {
         secret: encode_tokens(
-            run.held(1, settings, secret), after.sent[0][0], run.draws.at("search")
+            run.build_client_codec(1, settings, secret), after.sent[0][0], run.draws.at("search")
         )
         for secret in (b"", run.secret)
     }
@@ -169,39 +171,41 @@ def _insiders(run: FinishedRun) -> tuple[Insider, ...]:
     quantiser, level, found = build_quantiser(run.settings), simulate_levels(run), []
     for count in SIZES:
         if count <= len(run.data.train):
-            channels = np.stack([quantiser.channels(row, level) for row in run.resampled(count)])
+            channels = np.stack(
+                [quantiser.channels(row, level) for row in run.resample_values(count)]
+            )
             found.append(attack_as_insider(channels, run.draws.at("weights", count)))
     return tuple(found)
 
 
-def _rounded(values: np.ndarray[Any, Any]) -> list[float]:
+def _round_values(values: np.ndarray[Any, Any]) -> list[float]:
     return [float(f"{value:.4g}") for value in values]
 
 
 def write_sentences(found: TokenAudit) -> list[str]:
     """Describe the results in sentences."""
     return [
-        _on_order(found),
-        *_on_ranges(found),
-        *_on_insiders(found),
-        _on_collisions(found),
-        *_on_lies(found),
+        _describe_order(found),
+        *_describe_ranges(found),
+        *_describe_insiders(found),
+        _describe_collisions(found),
+        *_describe_falsifications(found),
     ]
 
 
-def _on_order(found: TokenAudit) -> str:
+def _describe_order(found: TokenAudit) -> str:
     static, keyed = (
         [one for one in found.seriation if one.tokens == name] for name in KINDS.values()
     )
     return (
-        "From one client's static tokens in two rounds a server without the secret rebuilds its"
-        f" {found.sends} up to scale with a correlation of {static[0].correlation:.4f}"
+        "From one client's static tokens in two rounds a server without the secret reconstructs "
+        f"its {found.sends} up to scale with a correlation of {static[0].correlation:.4f}"
         f" ({static[-1].correlation:.4f} from {static[-1].transitions + 1} rounds); from keyed"
         f" tokens {keyed[0].correlation:.4f} ({keyed[-1].correlation:.4f})."
     )
 
 
-def _on_ranges(found: TokenAudit) -> list[str]:
+def _describe_ranges(found: TokenAudit) -> list[str]:
     bare, secret = found.searches
     read = (
         f"the range is found and {bare.decoded:.0%} of the {found.sends} are read"
@@ -212,18 +216,18 @@ def _on_ranges(found: TokenAudit) -> list[str]:
     return [
         (
             f"Static tokens without a secret: after {bare.tried:,} ranges at"
-            f" {1e6 * bare.seconds_per_range:.0f} µs {read}. Of {secret.tried:,} ranges {none} fits"
-            " if there is a secret."
+            f" {1e6 * bare.seconds_per_range:.0f} µs {read}. With a secret, {none} of "
+            f"{secret.tried:,} ranges fits."
         ),
         (
-            "The paper's 2^104 to 2^106 ranges are all pairs of doubles; of ranges people write"
-            f" down there are 2^{found.spaces[0].log2:.0f}. What protects is the random secret, and"
-            " the order of static tokens shows in spite of it."
+            "The paper's 2^104 to 2^106 ranges are all pairs of doubles; people write down only "
+            f"about 2^{found.spaces[0].log2:.0f} different ranges. The random secret is what "
+            "protects them; it does not hide the order of static tokens."
         ),
     ]
 
 
-def _on_insiders(found: TokenAudit) -> list[str]:
+def _describe_insiders(found: TokenAudit) -> list[str]:
     said = "; ".join(
         f"of {one.clients} clients {one.certain:.0%} for sure, {one.by_weight:.0%} if weights"
         f" differ, {one.bits_left:.1f} bits left"
@@ -231,15 +235,15 @@ def _on_insiders(found: TokenAudit) -> list[str]:
     )
     return (
         [
-            "An insider with the secret knows another client's channel at a share of the"
-            f" parameters: {said}."
+            "An insider with the secret learns another client's channel at this share of the "
+            f"parameters: {said}."
         ]
         if said
         else []
     )
 
 
-def _on_collisions(found: TokenAudit) -> str:
+def _describe_collisions(found: TokenAudit) -> str:
     own = next((one for one in found.collisions if one.levels == found.levels), found.collisions[0])
     most = found.collisions[-1]
     return (
@@ -249,7 +253,7 @@ def _on_collisions(found: TokenAudit) -> str:
     )
 
 
-def _on_lies(found: TokenAudit) -> list[str]:
+def _describe_falsifications(found: TokenAudit) -> list[str]:
     lies = [one for one in found.falsified if one.what != HONEST]
     refused = [
         f"{sum(one.detected for one in lies if one.tokens == kind)} under {name} tokens"
@@ -262,6 +266,6 @@ def _on_lies(found: TokenAudit) -> list[str]:
             f"Of {len(lies) // len(KINDS)} kinds of false histograms clients refuse"
             f" {' and '.join(refused)}. In {shown} of the {len(taken)} cases they take, some client"
             " would miss a token it sent: it would help if every client looked for its own, and if"
-            " all compared a hash of the histogram, so that all look at the same one."
+            " all compared a hash of the histogram, so that all see the same one."
         ),
     ]

@@ -1,5 +1,5 @@
-"""How often two channels have the same token when hashes are cut short, and how many values are
-then read wrongly.
+"""Collisions of truncated hashes: how often two channels have the same token, and how many values
+are then read wrongly.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _WIDE = 128
 
 @dataclass(frozen=True, kw_only=True)
 class Collisions:
-    """Pairs of channels with the same token over the whole tree of so many levels, and what they
-    cost at its finest level.
+    """Pairs of channels with the same token over a whole tree of `levels` levels, and their effect
+    at the finest level.
 
     `wide` counts pairs at 128 bits, `misread` is the share of values whose channel has the token of
     a lower one.

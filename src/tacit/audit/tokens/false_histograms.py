@@ -1,9 +1,9 @@
-"""What a lying server can do with the histogram: which falsifications clients refuse, and what the
-others do to the model.
+"""Attacks by a server that falsifies the histogram: which falsifications clients refuse, and how
+the others change the model.
 
-Clients check what they can: that a histogram has all parameters, that counts add up to its weight,
-and that tokens are such as clients of the round make. They do not check that it holds what they
-sent; what that check would show is measured beside it.
+Clients check that a histogram has all parameters, that counts add up to its weight, and that the
+tokens are possible in this round. They do not check that it contains their own messages; the effect
+of such a check is also measured.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from tacit.randomness import Draws, PublicDraws, ServerDraws
 from tacit.rows import Vector
 
 Kind = Literal["paper", "keyed"]
-"""Of tokens, as plans name them."""
+"""Kinds of tokens, as plans name them."""
 Messages = NDArray[np.uint32]
 """Tokens, one row per client."""
 Histogram = tuple[NDArray[np.uint8], int]
-"""As it comes back: bytes, and the weight they are said to have."""
+"""A histogram as clients receive it: bytes, and its stated weight."""
 HONEST = "none: the honest histogram"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Falsified:
-    """One falsification under one kind of tokens: do clients refuse it, and if not, what becomes of
-    the model?
+    """One falsification under one kind of tokens: whether clients refuse it, and its effect on the
+    model if they do not.
 
-    `off` is the root mean square error of the next model over the root mean square change the
-    honest round makes; `accuracy` is that of the next model on the test rows. `owner_notices` says
+    `off` is the root mean square error of the next model, relative to the root mean square change
+    of the honest round; `accuracy` is that of the next model on the test rows. `owner_notices` says
     whether some client would miss a token it sent.
     """
 
@@ -53,14 +53,14 @@ class Falsified:
 class Scene:
     """A round with its messages, and those of the round before it."""
 
-    held: Codec
+    codec: Codec
     now: Messages
     before: Messages
     draws: Draws
 
     def histogram(self, messages: Messages, more: int = 0) -> Histogram:
         """Histogram of some messages, with `more` added to its stated weight."""
-        total = self.held.empty(messages.shape[1])
+        total = self.codec.empty(messages.shape[1])
         assert isinstance(total, TokenTally)
         for row in messages:
             total.add(pack_integers(np.ascontiguousarray(row), total.bits), 1, PublicDraws(b""))
@@ -68,10 +68,10 @@ class Scene:
 
     def read(self, given: Histogram) -> Vector:
         """Mean that clients decode; raise WireError if they refuse the histogram."""
-        total = self.held.empty(self.now.shape[1])
+        total = self.codec.empty(self.now.shape[1])
         assert isinstance(total, TokenTally)
         total.add_packed(*given)
-        return self.held.decode(
+        return self.codec.decode(
             total, public=PublicDraws(b""), own=ServerDraws(b"")
         )  # nothing is drawn
 
@@ -79,7 +79,7 @@ class Scene:
 def _foreign(scene: Scene) -> Messages:
     """Replace a client's tokens at a tenth of the parameters by random numbers."""
     found, random = scene.now.copy(), scene.draws.at("foreign").generator()
-    total = scene.held.empty(found.shape[1])
+    total = scene.codec.empty(found.shape[1])
     assert isinstance(total, TokenTally)
     places = random.permutation(found.shape[1])[: max(1, found.shape[1] // 10)]
     found[0, places] = random.integers(0, 1 << total.bits, len(places), dtype=np.uint32)
@@ -91,30 +91,30 @@ def _twice(scene: Scene) -> Messages:
     return np.concatenate([scene.now[1:2], scene.now[1:]])
 
 
-def _moved(scene: Scene) -> Messages:
+def _shift_tokens(scene: Scene) -> Messages:
     """Shift every client's tokens by one parameter."""
     return np.roll(scene.now, 1, axis=1)
 
 
 Lie = Callable[[Scene], tuple[Histogram, Messages]]
-"""Makes a histogram, and the messages it stands for."""
+"""Builds a histogram, and the messages it represents."""
 
 
-def _of(messages: Callable[[Scene], Messages]) -> Lie:
+def _build_lie(messages: Callable[[Scene], Messages]) -> Lie:
     return lambda scene: (scene.histogram(messages(scene)), messages(scene))
 
 
 LIES: dict[str, Lie] = {
-    HONEST: _of(lambda scene: scene.now),
-    "a parameter less than there are": lambda scene: (
+    HONEST: _build_lie(lambda scene: scene.now),
+    "one parameter too few": lambda scene: (
         scene.histogram(scene.now[:, :-1]),
         scene.now,
     ),
     "counts that do not add up": lambda scene: (scene.histogram(scene.now, more=1), scene.now),
-    "tokens made up, at a tenth of the parameters": _of(_foreign),
-    "the histogram of the round before": _of(lambda scene: scene.before),
-    "tokens moved to the next parameter": _of(_moved),
-    "one client left out, another counted twice": _of(_twice),
+    "random tokens at a tenth of the parameters": _build_lie(_foreign),
+    "the histogram of the previous round": _build_lie(lambda scene: scene.before),
+    "tokens moved to the next parameter": _build_lie(_shift_tokens),
+    "one client left out, another counted twice": _build_lie(_twice),
 }
 
 
@@ -125,12 +125,12 @@ def falsify_histograms(
     previous and the current round.
     """
     settings, draws = replace(run.settings, tokens=tokens), run.draws.at("false")
-    held = [run.held(round_no, settings) for round_no in (1, 2)]
+    client_codecs = [run.build_client_codec(round_no, settings) for round_no in (1, 2)]
     before, now = (
         np.stack([encode_tokens(one, row, draws) for row in rows])
-        for one, rows in zip(held, sent, strict=True)
+        for one, rows in zip(client_codecs, sent, strict=True)
     )
-    scene = Scene(held=held[1], now=now, before=before, draws=draws)
+    scene = Scene(codec=client_codecs[1], now=now, before=before, draws=draws)
     honest = run.next_model(model, scene.read(scene.histogram(now)))
     step = float(np.sqrt(np.mean((honest - model) ** 2)))
     found = []
@@ -154,12 +154,12 @@ def falsify_histograms(
     return found
 
 
-def encode_tokens(held: Codec, values: Vector, draws: Draws) -> NDArray[np.uint32]:
+def encode_tokens(codec: Codec, values: Vector, draws: Draws) -> NDArray[np.uint32]:
     """Encode one client's values and read the tokens as the server does."""
-    total = held.empty(len(values))
+    total = codec.empty(len(values))
     assert isinstance(total, TokenTally)
     public = PublicDraws(b"")  # nothing is drawn
-    total.add(held.encode(values, {}, own=draws.for_client(), public=public).payload, 1, public)
+    total.add(codec.encode(values, {}, own=draws.for_client(), public=public).payload, 1, public)
     found: NDArray[np.uint32] = total.value()[0][0]
     return found
 

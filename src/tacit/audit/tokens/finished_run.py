@@ -1,5 +1,5 @@
-"""A finished run of the hashcomb codec, taken up from its last model: what its clients send in the
-rounds that follow.
+"""A finished run of the hashcomb codec, continued from its last model: what its clients send in
+further rounds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ sends them.
 
 @dataclass(frozen=True, kw_only=True)
 class FinishedRun:
-    """A run that has ended: its plan and codec settings, its rows, and its last model."""
+    """A finished run: its plan and codec settings, its rows, and its last model."""
 
     job: plan.Plan
     settings: HashComb
@@ -41,14 +41,14 @@ class FinishedRun:
 
     @property
     def secret(self) -> bytes:
-        """The clients' secret in this audit; that of the run stays where it is."""
+        """The clients' secret in this audit; the secret of the run is not used."""
         return self.draws.sealed("secret").key
 
     def clients(self) -> int:
         """Number of clients of the run."""
         return len(self.data.clients)
 
-    def held(
+    def build_client_codec(
         self, round_no: int, settings: HashComb | None = None, secret: bytes | None = None
     ) -> codecs.Codec:
         """Codec of the clients in a round, with the audit's own secret unless another is given."""
@@ -72,24 +72,26 @@ class FinishedRun:
             self.learner.predict(model, self.data.test.inputs), self.data.test.labels
         )
 
-    def of_all(self, model: Vector, count: int, round_no: int) -> Sent:
+    def list_next_values(self, model: Vector, count: int, round_no: int) -> Sent:
         """Values that the first `count` clients send in a round after training on their own rows."""
-        return self._trained(self.learner, model, count, round_no)
+        return self._train_clients(self.learner, model, count, round_no)
 
-    def resampled(self, count: int) -> Sent:
+    def resample_values(self, count: int) -> Sent:
         """Values that `count` clients send next: the run's own clients if there are enough, else
-        its rows divided anew.
+        clients from a new division of its rows.
         """
         if count <= self.clients():
-            return self.of_all(self.model, count, 1)
+            return self.list_next_values(self.model, count, 1)
         rows = self.data.train
         order = self.draws.at("dealt", count).generator().permutation(len(rows))
         starts = np.linspace(0, len(rows), count + 1).astype(np.int64)
         dealt = Clients(order=np.arange(len(rows)), starts=starts)
         learner = training.build(self.job.model, self.job.local, rows.take(order), dealt)
-        return self._trained(learner, self.model, count, 1)
+        return self._train_clients(learner, self.model, count, 1)
 
-    def _trained(self, learner: training.Learner, model: Vector, count: int, round_no: int) -> Sent:
+    def _train_clients(
+        self, learner: training.Learner, model: Vector, count: int, round_no: int
+    ) -> Sent:
         worker, found = learner.worker(), np.empty((count, learner.size), np.float32)
         for client in range(count):
             slot = ClientSlot(client, client, ClientRandomness(self.draws, client))
@@ -106,23 +108,22 @@ def load_finished_run(folder: Path, *, allow_code: bool = False) -> FinishedRun:
     job = run_folder.read_plan(folder)
     if not isinstance(job.codec, HashComb):
         raise RunError(
-            f"audit tokens {folder.name}: needs codec.name = 'hashcomb', got {job.codec.name!r};"
-            " name such a run"
+            f"audit tokens {folder.name}: the run has codec.name = {job.codec.name!r}; name a run "
+            "of the codec 'hashcomb'"
         )
     if job.personal or job.data.source == GIVEN:
         got = (
             "parts of the model that stay with clients"
             if job.personal
-            else "rows handed over in Python"
+            else "rows that were passed in Python"
         )
         raise RunError(
-            f"audit tokens {folder.name}: needs rows and a model it can read, got {got}; audit"
-            " another run"
+            f"audit tokens {folder.name}: the audit cannot read {got}; audit another run"
         )
     if isinstance(job.codec.x_min, tuple):
         raise RunError(
-            f"audit tokens {folder.name}: needs one range for all layers, as published, got one"
-            " each; audit another run"
+            f"audit tokens {folder.name}: each layer has its own range, and the attacks require "
+            "one range for all layers; audit another run"
         )
     require_permission(folder / run_folder.PLAN, job, allow_code=allow_code)
     draws = Draws.seeded(job.seed)

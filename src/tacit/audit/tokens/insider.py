@@ -1,9 +1,7 @@
-"""What a client that holds the secret reads of another client: it decodes the histogram and takes
-its own token away.
-
-What is left at each parameter is the channels of all the others, without names. If all are the
-same, the victim's is known. If weights differ, the count beside a token says who sent it: one that
-the others' weights cannot add up to holds the victim's.
+"""What a client with the secret learns about another client: it decodes the histogram and removes
+its own token. The channels of all other clients remain at each parameter, without names. If all of
+them are equal, the victim's is known. If weights differ, the count of a token says who sent it: a
+count that the other clients' weights cannot add up to contains the victim's.
 """
 
 from __future__ import annotations
@@ -23,13 +21,13 @@ _LEAST_ROWS, _MOST_ROWS = 100, 2_000
 
 @dataclass(frozen=True, kw_only=True)
 class Insider:
-    """What one of `clients` clients reads of another, as shares of the parameters, over up to ten
-    pairs of them.
+    """What one of `clients` clients learns about another, as shares of the parameters, over up to
+    ten pairs of clients.
 
     `certain`: the victim's channel is known for sure. `certain_within_one`: it is known to one
     channel up or down. `guessed`: the most frequent channel of the others is the victim's;
     `guessed_from_mean`: the channel of the others' mean is. `by_weight`: the channel is known for
-    sure if clients weigh 100 to 2,000, each another number. `bits_left`: entropy of the victim's
+    sure if clients have different weights from 100 to 2,000. `bits_left`: entropy of the victim's
     channel, given the others' channels without names. `equal`: all sent the same channel, which a
     server without the secret sees too.
     """
@@ -62,7 +60,9 @@ def attack_as_insider(channels: Channels, draws: Draws) -> Insider:
         guessed=means[2],
         guessed_from_mean=means[3],
         bits_left=means[4],
-        by_weight=float(np.mean([_by_weight(sent, weights, own, victim) for own, victim in pairs])),
+        by_weight=float(
+            np.mean([_share_known_by_weight(sent, weights, own, victim) for own, victim in pairs])
+        ),
         equal=float((sent == sent[0]).all(axis=0).mean()),
     )
 
@@ -91,12 +91,14 @@ def _counts(others: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.stack([(others == row).sum(axis=0) for row in others])
 
 
-def _by_weight(sent: NDArray[np.int64], weights: NDArray[np.int64], own: int, victim: int) -> float:
+def _share_known_by_weight(
+    sent: NDArray[np.int64], weights: NDArray[np.int64], own: int, victim: int
+) -> float:
     """Share of parameters at which no subset of the others explains the weight counted with the
     victim's token.
 
-    A lower bound: it looks at one token at a time. Weights are taken as known; single ones stand in
-    the histogram.
+    A lower bound: it considers one token at a time. Weights are assumed to be known; the histogram
+    shows single ones.
     """
     others = [
         weight for client, weight in enumerate(weights.tolist()) if client not in (own, victim)

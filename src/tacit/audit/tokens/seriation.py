@@ -1,12 +1,12 @@
-"""The order of channels from tokens alone: a weight moves little from round to round, so tokens
-that follow each other are near.
+"""The order of channels from tokens alone: a weight changes little from round to round, so
+consecutive tokens belong to near channels.
 
 The attacker is the server without the clients' secret. It links the tokens that one client sent for
-the same parameter in two rounds that follow each other, over all parameters, and takes the Fiedler
-vector of that graph: the order in which a chain of neighbours lies. Which end is up, it cannot
-tell. Channels are equally wide, so a place in the order is a weight up to scale. It tries it twice:
-as if a token meant the same in all rounds, and as if it meant something new in each. Source:
-spectral seriation, Atkins, Boman, Hendrickson, SIAM J. Comput. 28 (1998).
+the same parameter in two consecutive rounds, over all parameters, and computes the Fiedler vector
+of that graph, which sorts a chain of neighbours up to its direction. Channels are equally wide, so
+a position in the order is a weight up to scale. The attack runs twice: as if a token meant the same
+in all rounds, and as if its meaning changed in each round. Source: spectral seriation, Atkins,
+Boman, Hendrickson, SIAM J. Comput. 28 (1998).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _TINY = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Rebuilt:
-    """What the attacker makes of one client's tokens: a value per parameter, zero mean and the
-    clients' scale.
+    """The attacker's reconstruction of one client's values: one per parameter, with zero mean and
+    the clients' scale.
 
-    `placed` is the share of parameters whose token hangs together with the most others, and so has
-    a place in the order.
+    `placed` is the share of parameters whose token is in the largest connected component, and so
+    has a position in the order.
     """
 
     values: NDArray[np.float64]
@@ -43,7 +43,7 @@ class Rebuilt:
 
 @dataclass(frozen=True, kw_only=True)
 class Seriation:
-    """How well the attack did: both correlations without their sign, of 1 if the order, or the
+    """Success of the attack: the absolute rank and linear correlations; 1 if the order, or the
     values, are right up to scale.
     """
 
@@ -58,7 +58,7 @@ def rebuild_values(rounds: list[Tokens], scale: float, apart: bool = False) -> R
     """Reconstruct one client's values in the first of some rounds, from its tokens in all rounds
     and the scale of its values.
 
-    `apart` takes equal tokens of two rounds for different ones.
+    With `apart`, equal tokens of two rounds count as different.
     """
     named = np.stack(rounds).astype(np.uint64)
     if apart:
@@ -79,7 +79,7 @@ def score_seriation(
     correct sign.
     """
     ways = [rebuild_values(rounds, float(true.std()), apart) for apart in (False, True)]
-    correlations = [_of_two(true, way.values) for way in ways]
+    correlations = [_correlate(true, way.values) for way in ways]
     best = int(np.argmax(np.abs(correlations)))
     found, correlation = ways[best], correlations[best]
     score = Seriation(
@@ -92,7 +92,7 @@ def score_seriation(
     return score, Rebuilt(values=found.values * (-1 if correlation < 0 else 1), placed=found.placed)
 
 
-def _of_two(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
+def _correlate(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
     """Correlation; 0 if either input is constant."""
     return float(np.corrcoef(one, other)[0, 1]) if one.std() > 0 and other.std() > 0 else 0.0
 

@@ -1,1 +1,1 @@
-"""Reading the words of models with word tables: from gradients, updates and tables, in order."""
+"""Attacks that read the words of models with word tables, from gradients, updates and tables."""

@@ -1,4 +1,4 @@
-"""From vectors to words: what each attacker's dictionary is worth, counted as multisets."""
+"""From vectors to words: what each attacker's dictionary recovers, counted as multisets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Score:
 
 
 def find_nearest(found: Matrix, dictionary: Dictionary) -> list[str]:
-    """Return for each vector the word whose vector points most alike."""
+    """Find the word with the highest cosine similarity to each vector."""
     if not len(found):
         return []
     alike = _unit(found) @ _unit(dictionary.vectors).T
@@ -41,11 +41,9 @@ def find_nearest(found: Matrix, dictionary: Dictionary) -> list[str]:
 
 
 def find_inside_span(basis: Matrix, dictionary: Dictionary, most: int) -> list[str]:
-    """Return `most` words of a text from the span of its vectors: as many as there are directions,
-    then repeats.
-
-    A span does not say how often a word stands in the text; the places that are left go to the
-    found words that are most frequent, which stand first in the dictionary.
+    """Recover `most` words of a text from the span of its vectors: one per direction, then repeats.
+    A span does not say how often a word occurs in the text; the remaining places go to the
+    recovered words that come first in the dictionary, which are the most frequent.
     """
     if not len(basis):
         return []
@@ -56,7 +54,7 @@ def find_inside_span(basis: Matrix, dictionary: Dictionary, most: int) -> list[s
 
 
 def shuffle_dictionary(dictionary: Dictionary, generator: np.random.Generator) -> Dictionary:
-    """Return the wrong table: the same words with each other's vectors."""
+    """Build a wrong table: the same words with permuted vectors."""
     return Dictionary(
         dictionary.words, dictionary.vectors[generator.permutation(len(dictionary.words))]
     )
@@ -65,14 +63,14 @@ def shuffle_dictionary(dictionary: Dictionary, generator: np.random.Generator) -
 def match_by_frequency_and_shape(
     stream: NDArray[np.int64], table: Matrix, public: Dictionary, turns: int = 4
 ) -> list[str]:
-    """Return a guess for each row of an unnamed table: a substitution cipher solved by frequency,
+    """Guess the word of each row of an unnamed table: a substitution cipher solved by frequency,
     then by shape.
 
-    `stream` are the row numbers of a client's text in order, `public` words stand most frequent
-    first. The most frequent rows are matched to the most frequent words; a rotation is fitted to
-    the matches (Procrustes), every row is matched anew under it, and so on. A table that is not
-    rotated at all is tried too; whichever ends more alike is kept. Source: the rotation is the
-    orthogonal Procrustes problem (Schönemann, Psychometrika 31, 1966).
+    `stream` are the row numbers of a client's text in order, `public` words are in order of
+    frequency, the most frequent first. The most frequent rows are matched to the most frequent
+    words; a rotation is fitted to the matches (Procrustes), every row is matched again under it,
+    and so on. The table is also matched without a rotation; the better match is kept. Source: the
+    rotation is the orthogonal Procrustes problem (Schönemann, Psychometrika 31, 1966).
     """
     counts = np.bincount(stream, minlength=len(table))
     ours, theirs = _unit(table), _unit(public.vectors)
@@ -91,8 +89,8 @@ def match_by_frequency_and_shape(
 def _align(
     ours: Matrix, theirs: Matrix, counts: NDArray[np.int64], guess: NDArray[np.int64], turns: int
 ) -> tuple[NDArray[np.int64], float]:
-    """Return the matches after some turns of fitting a rotation and matching anew, and how alike
-    matched rows are.
+    """Alternate between fitting a rotation and matching; return the matches and the similarity of
+    matched rows.
     """
     sure = np.argsort(-counts, kind="stable")[: max(ours.shape[1], 200)]
     for turn in range(turns):
@@ -104,7 +102,7 @@ def _align(
 
 
 def score(truth: list[str], guess: list[str]) -> Score:
-    """Return how much of one text a guess holds; a token counts as often as it stands in both."""
+    """Measure how much of one text a guess contains; a token counts as often as it occurs in both."""
     real, ours = Counter(truth), Counter(guess)
     hits = sum((real & ours).values())
     precision, recall = hits / max(1, len(guess)), hits / max(1, len(truth))
@@ -121,7 +119,7 @@ def score(truth: list[str], guess: list[str]) -> Score:
 
 
 def average_scores(scores: list[Score]) -> Score:
-    """Return the average over texts; digits over the texts that have any."""
+    """Average over texts; digits over the texts that have any."""
 
     def over(name: str) -> float:
         values = [getattr(one, name) for one in scores]

@@ -1,7 +1,8 @@
-"""From what a server sees back to word vectors: two ways, both from the update alone.
+"""Gradient inversion: word vectors from what a server sees, in two ways, both from the update
+alone.
 
 The span: the gradient of the first layer's weights is a sum of outer products with that layer's
-inputs, so as long as a batch has fewer words than a vector has numbers, the inputs span its row
+inputs, so while a batch has fewer words than a vector has coordinates, the inputs span its row
 space and a word is tested by projecting it. The search: dummy vectors are optimised until the
 gradient they give equals the one that was seen (Zhu et al. 2019), here inside the span, with the
 labels read off the last layer's bias first.
@@ -26,8 +27,8 @@ Matrix = NDArray[np.float32]
 
 @contextmanager
 def disable_onednn() -> Iterator[None]:
-    """Compute without oneDNN. PyTorch then warns about TF32 on Intel GPUs, which are not used here:
-    that warning is left out.
+    """Compute without oneDNN. PyTorch then warns about TF32 on Intel GPUs, which are not used here;
+    the warning is suppressed.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="TF32 acceleration", category=UserWarning)
@@ -37,7 +38,7 @@ def disable_onednn() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ObservedUpdate:
-    """What reached the server from one client: the change of each shared parameter, by name, as a
+    """What the server received from one client: the change of each shared parameter, by name, as a
     descent direction.
     """
 
@@ -46,8 +47,8 @@ class ObservedUpdate:
 
 @dataclass(frozen=True)
 class RecoveredVectors:
-    """What an attacker has before any dictionary: a basis of the span, and vectors for each word
-    place (or none).
+    """What an attacker has before it uses a dictionary: a basis of the span, and vectors for each
+    word position (or none).
     """
 
     basis: Matrix
@@ -57,13 +58,13 @@ class RecoveredVectors:
 
 
 def compute_gradient(
-    module: WordNetwork, rows: torch.Tensor, labels: torch.Tensor, *beside: torch.Tensor
+    module: WordNetwork, rows: torch.Tensor, labels: torch.Tensor, *dense: torch.Tensor
 ) -> dict[str, torch.Tensor]:
-    """Return the gradient of the training loss for every parameter, without dropout."""
+    """Gradient of the training loss for every parameter, without dropout."""
     module.eval()
     module.zero_grad()
     with disable_onednn():
-        compute_loss(module(rows, *beside), labels).backward()  # type: ignore[no-untyped-call]
+        compute_loss(module(rows, *dense), labels).backward()  # type: ignore[no-untyped-call]
     return {
         name: one.grad.detach().clone()
         for name, one in module.named_parameters()
@@ -72,9 +73,7 @@ def compute_gradient(
 
 
 def stack_first_layer(gradients: dict[str, torch.Tensor]) -> Matrix:
-    """Return the first layer's weight gradients, one above the other: their rows are mixtures of
-    the layer's inputs.
-    """
+    """Stack the first layer's weight gradients: their rows are mixtures of the layer's inputs."""
     lstm = [one for name, one in gradients.items() if name.startswith("reader.lstm.weight_ih")]
     attention = [
         one
@@ -85,9 +84,7 @@ def stack_first_layer(gradients: dict[str, torch.Tensor]) -> Matrix:
 
 
 def find_span(stacked: Matrix, most: int, tiny: float = 1e-4) -> Matrix:
-    """Return an orthonormal basis (as rows) of the directions the first layer was fed, at most
-    `most` of them.
-    """
+    """Orthonormal basis (as rows) of the first layer's inputs, at most `most` of them."""
     triangle = np.linalg.qr(
         stacked.astype(np.float64), mode="r"
     )  # has the same directions, in far fewer rows
@@ -97,8 +94,8 @@ def find_span(stacked: Matrix, most: int, tiny: float = 1e-4) -> Matrix:
 
 
 def recover_labels(gradients: dict[str, torch.Tensor], rows: int) -> NDArray[np.int64]:
-    """Return the labels of a batch read off the last layer's bias gradient: exact at one row, by
-    share beyond.
+    """Infer the labels of a batch from the last layer's bias gradient: exact for one row, by share
+    for more.
 
     A bias gradient is the mean of (probability - truth): the truth is where it is most negative.
     """
@@ -122,10 +119,8 @@ def invert(
     generator: torch.Generator,
     optimizer: str = "lbfgs",
 ) -> RecoveredVectors:
-    """Return the vectors whose gradient comes closest to what was seen; the best iterate, not the
-    last.
-
-    The number of words of each row is taken as known, which favours the attacker.
+    """Search for vectors whose gradient is closest to the one seen; return the best iterate, not
+    the last. The number of words of each row is assumed to be known, which favours the attacker.
     """
     words = int(present.sum())
     basis = find_span(stack_first_layer(seen.gradients), words)

@@ -1,5 +1,5 @@
-"""The reconstruction audit as one page that needs no network: tables of what each attacker read,
-and texts side by side.
+"""The reconstruction audit as one page that needs no network: tables of what each attacker
+recovered, and texts side by side.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _READABLE, _SAFE = 0.2, 0.05
 
 
 def render_page(audit: WordAudit) -> str:
-    """Return the page as HTML."""
+    """Render the page as HTML."""
     shown = (
         [
             "<h2>Side by side</h2><p>Marked words were read.</p>",
@@ -32,28 +32,31 @@ def render_page(audit: WordAudit) -> str:
     return frame_page(
         "Reconstruction audit",
         "<h1>Can the server read a client's words?</h1>",
-        f"<p>{escape(audit.source)} Client {audit.client}, {audit.texts} of its texts with numbers in them, second round. "
-        "Each figure is the share of a text's words that an attacker names (recall, counted as multisets), by the better of "
-        f"its ways: {_ways(audit)}. How many words a text has is taken as known.</p>",
+        f"<p>{escape(audit.source)} Client {audit.client}, {audit.texts} of its texts with numbers "
+        "in them, second round. Each figure is the share of a text's words that an attacker names "
+        f"(recall, counted as multisets), by the better of its methods: {_ways(audit)}. The number of "
+        "words of a text is assumed to be known.</p>",
         format_list(write_sentences(audit)),
         "<h2>One text at a time</h2>",
         _grid([line for line in audit.lines if line.batch == 1]),
         "<h2>Larger batches, true gradient</h2>",
         _grid([line for line in audit.lines if line.seen == GRADIENT], by_batch=True),
-        "<h2>Numbers in the texts</h2><p>The share of tokens with a digit that were read (the paper's private tokens).</p>",
+        "<h2>Numbers in the texts</h2><p>The share of tokens with a digit that were read (the "
+        "paper's private tokens).</p>",
         _grid([line for line in audit.lines if line.batch == 1], figure="digits"),
         *shown,
     )
 
 
 def write_sentences(audit: WordAudit) -> list[str]:
-    """Return in words which setting protects against whom, from the figures."""
+    """Describe in sentences which setting protects against which attacker."""
     guessed = max(
         line.score.recall for line in audit.lines if line.attacker == BASELINE and line.batch == 1
     )
     found = [
         _control(audit),
-        f"Whoever sees no message and names the most frequent words is right for {guessed:.0%}.",
+        "An attacker without a message who guesses the most frequent words is right for "
+        f"{guessed:.0%}.",
     ]
     for setting in dict.fromkeys(line.setting for line in audit.lines):
         mine = [line for line in audit.lines if line.setting == setting and line.batch == 1]
@@ -67,17 +70,17 @@ def write_sentences(audit: WordAudit) -> list[str]:
         )
         found.append(f"{setting}: in the clear {whom}{after}.")
     found.append(
-        "A private table is known to its client alone: that column says what is left to read if the"
-        " table leaks."
+        "Only the client knows its private table: that column shows what could be read if the "
+        "table leaked."
     )
     found.append(
-        "From randomised bits the adaptive attacker has nothing left but the most frequent words."
+        "From randomised bits the adaptive attacker recovers only the most frequent words."
     )
     return found
 
 
 def _through_bits(lines: list[WordAuditLine]) -> dict[str, float]:
-    """Return, for each way of randomising, the most any attacker with a dictionary reads."""
+    """Largest recall of any attacker with a dictionary, by randomised view."""
     found: dict[str, float] = {}
     for line in lines:
         if "bit" in line.seen and line.attacker not in (BASELINE, "adaptive"):
@@ -126,7 +129,7 @@ def _grid(lines: list[WordAuditLine], by_batch: bool = False, figure: str = "rec
 
 
 def _group(setting: str, rows: dict[str, dict[str, WordAuditLine]], figure: str) -> str:
-    """Return the rows of one setting, which is named in the first of them."""
+    """Format the rows of one setting, which is named in the first row."""
     drawn = []
     for place, (seen, found) in enumerate(rows.items()):
         within = " class='within'" if place < len(rows) - 1 else ""

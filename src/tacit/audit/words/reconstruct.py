@@ -1,8 +1,7 @@
 """Can a server read a client's words? Four attackers, four ways to keep a word table, any codec.
 
-Everything an attacker uses is what that attacker would have: the shared parameters, and the message
-as decoded. The first line of every table is a positive control: an attack that fails there proves
-nothing elsewhere.
+An attacker uses only what it would have: the shared parameters, and the decoded message. The first
+line of every table is a positive control: an attack that fails there proves nothing elsewhere.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from tacit.training.private.learner import get_tokens
 
 BASELINE = "no message"
 ATTACKERS = ("knows the table", "wrong table", "public table", "adaptive", BASELINE)
-"""Four attackers, and beside them somebody who sees nothing and names the most frequent words."""
+"""Four attackers, and a baseline that sees nothing and guesses the most frequent words."""
 SETTINGS: dict[str, plan.Private] = {
     "FedAvg: shared public table": plan.Private(start="public"),
     "FedVocab: private, public start": plan.Private(words="all", adapt="pass", start="public"),
@@ -54,7 +53,7 @@ _FREQUENT = 5_000
 
 @dataclass(frozen=True, kw_only=True)
 class WordAuditLine:
-    """One cell of the audit: who attacks what, seen how, and what that attacker reads."""
+    """One cell of the audit: attacker, setting and view, and what that attacker recovers."""
 
     setting: str
     seen: str
@@ -66,7 +65,7 @@ class WordAuditLine:
 
 @dataclass(frozen=True, kw_only=True)
 class TextExample:
-    """A text and what each attacker made of it, under one setting."""
+    """A text and each attacker's reconstruction of it, under one setting."""
 
     setting: str
     seen: str
@@ -76,7 +75,7 @@ class TextExample:
 
 @dataclass(frozen=True, kw_only=True)
 class WordAudit:
-    """All lines and some examples, with what a reader must know about how they came about."""
+    """All lines and some examples, with the settings under which they were measured."""
 
     source: str
     client: int
@@ -86,7 +85,7 @@ class WordAudit:
     examples: tuple[TextExample, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the audit as plain values."""
+        """The audit as plain values."""
         return asdict(self)
 
 
@@ -98,14 +97,14 @@ def reconstruct(
     per_bit: tuple[float, ...] = (8.0, 1.0),
     progress: Callable[[str], None] = lambda words: None,
 ) -> WordAudit:
-    """Return what four attackers read from the gradient of one batch, the real update, and the
-    update through codecs.
+    """Attack the gradient of one batch, the real update, and the update through codecs, by four
+    attackers.
     """
     if job.features.text not in ("words", "pieces"):
         raise PlanError(
-            f"reconstruct(features.text={job.features.text!r}) needs 'words' or 'pieces', whose"
-            " word table it attacks; use audit.messages.audit.read_messages, as `tacit audit"
-            " reconstruct` does"
+            f"reconstruct(features.text={job.features.text!r}) attacks word tables, which only "
+            "'words' and 'pieces' have; use audit.messages.audit.read_messages, as `tacit audit "
+            "reconstruct` does"
         )
     draws = Draws.seeded(job.seed).at("audit")
     public_job = replace(job, private=replace(job.private, start="public", rows="own"))
@@ -142,8 +141,8 @@ GRADIENT = "true gradient"
 
 @dataclass(frozen=True)
 class BatchView:
-    """What the server sees of a batch of texts, and how it is called. Bits leave a span, but no
-    vectors to collect.
+    """What the server sees of a batch of texts, and the name of this view. Randomised bits give a
+    span, but no vectors to collect.
     """
 
     seen: str
@@ -154,8 +153,8 @@ class BatchView:
 
 @dataclass(frozen=True)
 class Arsenal:
-    """What the attackers have against one victim: tables to look words up in, and a cipher solved
-    from all its vectors.
+    """The attackers' tools against one victim: tables to look words up in, and a cipher solved from
+    all its vectors.
     """
 
     setting: str
@@ -271,8 +270,8 @@ def _dictionaries(victim: ClientUnderAttack, draws: Draws) -> dict[str, Dictiona
 
 
 def list_public_words(victim: ClientUnderAttack) -> Dictionary:
-    """Public words of the corpus, most frequent first; fewer than the public table has, which favours
-    attackers.
+    """Public words of the corpus, most frequent first; fewer than the public table has, which
+    favours attackers.
     """
     lexicon = victim.learner.home.lexicon
     assert lexicon is not None
@@ -320,9 +319,9 @@ def _guesses(
 def solve_cipher(victim: ClientUnderAttack) -> dict[int, str]:
     """Guess the words of unnamed vectors by frequency and shape, by table row, without a table.
 
-    The attacker gets every vector of the client's text, as if all inversions had succeeded: an upper
-    bound on the gain of a dictionary attack. This requires a message in the clear; randomised bits
-    give only a span.
+    The attacker gets every vector of the client's text, as if all inversions had succeeded: an
+    upper bound on the gain of a dictionary attack. This requires a message in the clear; randomised
+    bits give only a span.
     """
     module = victim.module()
     table = torch.cat([module.words.shared, module.words.private]).detach().numpy()
@@ -357,7 +356,8 @@ def make_all_words_public(data: SimulatedData, draws: Draws) -> SimulatedData:
 
 
 def choose_texts(data: SimulatedData, texts: int) -> tuple[int, NDArray[np.int64]]:
-    """Choose the client with most texts that contain digits, and its shortest ones of 5 to 30 words.
+    """Choose the client with most texts that contain digits, and its shortest ones of 5 to 30
+    words.
 
     A text contains three words with a digit, or fewer where no client has enough such texts.
     Source: Zhang et al., EMNLP 2022, who take words with a digit for private.

@@ -148,7 +148,7 @@ def train_victim(
         learner = local.build(job.model, job.local, data.train, data.clients, None, home)
         if not isinstance(learner, PartialLearner) or learner.wordings is None:
             raise PlanError(
-                "audit reconstruct needs model.name = 'bilstm' or 'encoder', got"
+                "audit reconstruct attacks model.name = 'bilstm' or 'encoder', but the plan has"
                 f" {job.model.name!r}; use such a plan"
             )
         worker = learner.worker()
@@ -156,5 +156,5 @@ def train_victim(
         model = first + worker.train(first, slot, slot.own.train(1), 1).row
         words = learner.vocabulary(slot)
         assert words is not None
-        private_now = learner.private_of(slot, words, 2)
+        private_now = learner.load_private(slot, words, 2)
     return ClientUnderAttack(worker, learner, client, words, model, private_now)

@@ -132,7 +132,7 @@ def _write(ahead: Preview, page: Path, *, with_rows: bool, broken: list[str]) ->
     from tacit.report.pages.disclosure import render_disclosure
 
     found = ahead.findings
-    looks = [vars(look) for look in _each_once(found)]
+    looks = [vars(look) for look in _list_extreme_classes(found)]
     rows = page.with_suffix(".parquet")
     try:
         page.write_text(
@@ -147,7 +147,7 @@ def _write(ahead: Preview, page: Path, *, with_rows: bool, broken: list[str]) ->
     return {"page": str(page), **({"rows": str(rows)} if with_rows else {})}
 
 
-def _each_once(found: Findings) -> list[ClassSummary]:
+def _list_extreme_classes(found: Findings) -> list[ClassSummary]:
     """The largest equivalence classes, then the smallest, each once."""
     smallest = [look for look in found.smallest[::-1] if look not in found.largest]
     return [*found.largest, *smallest]
@@ -191,7 +191,7 @@ def _print(ahead: Preview, files: dict[str, str]) -> None:
     if found.disclosed:
         tables.table(
             (*found.key, "rows", "labels"),
-            [_cells(look) for look in _each_once(found)],
+            [_cells(look) for look in _list_extreme_classes(found)],
             prose=range(len(found.key) + 2),
         )
         tables.say(

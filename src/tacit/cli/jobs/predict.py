@@ -79,7 +79,7 @@ def predict(
     if out is not None:
         _write(table, out)
     if as_json:
-        tables.print_json({"run": run, **(written or _as_json(found, proba)), "notes": found.notes})
+        tables.print_json({"run": run, **(written or _to_json(found, proba)), "notes": found.notes})
         return
     if out is None:
         tables.csv(table)
@@ -132,7 +132,7 @@ def _write(table: pl.DataFrame, out: Path) -> None:
     replace_file(out, content.getvalue())
 
 
-def _as_json(found: Predictions, proba: bool) -> dict[str, object]:
+def _to_json(found: Predictions, proba: bool) -> dict[str, object]:
     return {
         "classes": list(found.classes),
         "predictions": found.names.tolist(),

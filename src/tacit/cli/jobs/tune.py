@@ -69,8 +69,8 @@ def tune(
     if as_json:
         tables.print_json(
             {
-                "planned": _as_json(found.planned),
-                "best": _as_json(found.best),
+                "planned": _to_json(found.planned),
+                "best": _to_json(found.best),
                 "clients_of_trials": found.clients,
                 "failed": [{"settings": one.settings, "error": one.error} for one in found.failed],
                 "plan": str(target),
@@ -100,7 +100,7 @@ def _page(found: TuneResult, name: str, page: Path) -> None:
     write(search, found.text, page)
 
 
-def _as_json(trial: Trial) -> dict[str, object]:
+def _to_json(trial: Trial) -> dict[str, object]:
     return {"settings": trial.settings, "validation_accuracy": trial.accuracy}
 
 

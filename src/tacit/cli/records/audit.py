@@ -118,7 +118,7 @@ def reconstruct(
     from tacit.plan import load
 
     job = load(plan, overrides)
-    folder = _finished(into, RUNS) if into else None
+    folder = _find_finished_run(into, RUNS) if into else None
     if job.features.text in ("words", "pieces"):
         from tacit.audit.words.reconstruct import reconstruct as attack
 
@@ -186,7 +186,7 @@ def tokens(
     from tacit.report.audits import build_grids
     from tacit.runs import record, run_folder
 
-    folder = _finished(run, runs)
+    folder = _find_finished_run(run, runs)
     found = record.Audited(
         name=NAME,
         findings=audit_tokens(folder, _make_reporter(quiet), allow_code=allow_code).as_json(),
@@ -205,7 +205,7 @@ def tokens(
     tables.line(f"report: {page}")
 
 
-def _finished(run: str, runs: Path) -> Path:
+def _find_finished_run(run: str, runs: Path) -> Path:
     """The folder of a finished run; RunError, before the audit starts, if it is not finished."""
     from tacit.cli.folders import figures, locate_run
     from tacit.errors import RunError

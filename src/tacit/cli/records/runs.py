@@ -14,8 +14,8 @@ from tacit.cli.folders import (
     figures,
     find_last_change,
     list_run_folders,
-    listed_figures,
     locate_run,
+    summarise_listed_run,
 )
 from tacit.cli.options import RUNS, AsJson, RunName, RunNames, Runs, Shuffle
 from tacit.errors import RunError
@@ -188,7 +188,7 @@ def _run_to_cells(folder: Path) -> tuple[str, ...]:
 
     when = f"{_when(folder):%Y-%m-%d %H:%M}"
     try:
-        run = listed_figures(folder)
+        run = summarise_listed_run(folder)
     except RunError:
         return folder.name, "damaged record", phrasing.NONE, phrasing.NONE, when
     own = run.arm("run")

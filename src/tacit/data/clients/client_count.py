@@ -76,8 +76,8 @@ def require_room(table: Table, data: Data) -> None:
             f", or data.partition to {'quantile' if data.partition == 'interval' else 'interval'!r}"
         )
     raise DataError(
-        f"data.clients = {data.clients:,} is more than there is room for: each client needs a train"
-        f" row, and {why}; set data.clients to {most} or less{other}. {table.source}".rstrip()
+        f"data.clients = {data.clients:,} is too many: each client must have a train row, and"
+        f" {why}; set data.clients to {most} or less{other}. {table.source}".rstrip()
     )
 
 

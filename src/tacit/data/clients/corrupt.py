@@ -39,7 +39,7 @@ def corrupt_rows(
     """Corrupt the rows of the given clients as configured; rows are in client order.
 
     Guarantees: no other row changes, and a client's change depends only on its own number and rows.
-    Kinds that change updates leave all rows as they are.
+    Kinds that change updates leave all rows unchanged.
     """
     if not isinstance(settings, CorruptRows):
         return rows
@@ -81,9 +81,9 @@ def _corrupt_labels(
 def _add_input_noise(inputs: Inputs, spans: list[Span], scale: float, draws: Draws) -> Inputs:
     """Add noise to the inputs of some clients; in sparse rows only to stored entries."""
     if isinstance(inputs, Mixed):
-        beside = _add_input_noise(inputs.beside, spans, scale, draws)
-        assert isinstance(beside, Dense)
-        return replace(inputs, beside=beside)
+        dense = _add_input_noise(inputs.dense, spans, scale, draws)
+        assert isinstance(dense, Dense)
+        return replace(inputs, dense=dense)
     if isinstance(inputs, Sparse):
         values = (
             np.ones(len(inputs.columns), np.float32)
@@ -108,9 +108,9 @@ def _add_noise(values: NDArray[np.float32], scale: float, draws: Draws) -> None:
 def apply_patch(inputs: Inputs, rows: Numbers, settings: Backdoor) -> Inputs:
     """Set the backdoor trigger on the given rows."""
     if isinstance(inputs, Mixed):
-        beside = apply_patch(inputs.beside, rows, settings)
-        assert isinstance(beside, Dense)
-        return replace(inputs, beside=beside)
+        dense = apply_patch(inputs.dense, rows, settings)
+        assert isinstance(dense, Dense)
+        return replace(inputs, dense=dense)
     width = inputs.width
     columns = np.unique(settings.columns or np.arange(max(0, width - _PATCH), width)).astype(
         np.int32

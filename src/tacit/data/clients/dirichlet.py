@@ -61,7 +61,7 @@ def apportion(total: int, weights: Shares) -> Counts:
 
 
 def deal(labels: NDArray[np.int64], given: Counts, draws: Draws) -> NDArray[np.int64]:
-    """Deal the allotted number of random rows of each label; row numbers, client after client."""
+    """Assign the allotted number of random rows of each label; row numbers, client after client."""
     generator = draws.generator()
     piles = [
         generator.permutation(np.flatnonzero(labels == label)) for label in range(given.shape[1])

@@ -91,7 +91,7 @@ def hold_out(
     Edge cases: a client keeps at least one train row, and holds out at least one of two or more
     rows.
     """
-    kept, held = [], []
+    kept, held_out = [], []
     for client, size in enumerate(clients.sizes()):
         rows = clients.order[clients.starts[client] : clients.starts[client + 1]]
         count = (
@@ -99,17 +99,17 @@ def hold_out(
         )
         order = draws.at("hold-out", first + client).generator().permutation(int(size))
         kept.append(rows[np.sort(order[count:])])
-        held.append(rows[np.sort(order[:count])])
-    return _concatenate(kept), _concatenate(held)
+        held_out.append(rows[np.sort(order[:count])])
+    return _concatenate(kept), _concatenate(held_out)
 
 
-def set_apart(clients: Clients, held: NDArray[np.bool_]) -> tuple[Clients, Clients]:
+def set_apart(clients: Clients, held_out: NDArray[np.bool_]) -> tuple[Clients, Clients]:
     """Split each client's rows into train rows and held-out rows; `held` marks the held-out rows of
     the table.
     """
     blocks = [clients.order[start:end] for start, end in pairwise(clients.starts.tolist())]
-    return _concatenate([rows[~held[rows]] for rows in blocks]), _concatenate(
-        [rows[held[rows]] for rows in blocks]
+    return _concatenate([rows[~held_out[rows]] for rows in blocks]), _concatenate(
+        [rows[held_out[rows]] for rows in blocks]
     )
 
 

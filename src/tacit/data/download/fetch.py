@@ -16,12 +16,12 @@ from typing import IO, Any
 from tacit.errors import DataError
 
 Progress = Callable[[str, int, int | None], None]
-"""Called with (what, bytes so far, bytes in all if known) while something large is on its way."""
+"""Called with (name, bytes so far, total bytes if known) during a large download."""
 
 _BLOCK = 1 << 18
 _SETTLED_NS = 2 * 10**9
 _matched: set[tuple[str, int, int, int, str]] = set()
-"""Files as they were when this process found their checksum right."""
+"""State of the files whose checksum this process has verified."""
 
 
 def fetch(
@@ -119,14 +119,14 @@ def _download(
         if not resumed:
             raise DataError(
                 f"fetch(url={url!r}): the checksum is {got}, expected {checksum}; the bytes were"
-                " removed. The origin has changed or something on the way alters it: try again"
-                " later or from another network."
+                " removed. The origin has changed, or something in the network alters the file: try"
+                " again later or from another network."
             )
     have = part.stat().st_size if part.exists() else 0
     raise DataError(
-        f"fetch(url={url!r}) needs the whole file, got {have:,} bytes of it in {tries} tries"
+        f"fetch(url={url!r}): only {have:,} bytes arrived in {tries} tries"
         f" ({reason}); "
-        + ("run it again to go on from there" if have else "check the network and run it again")
+        + ("run it again to continue from there" if have else "check the network and run it again")
     )
 
 
@@ -137,13 +137,13 @@ def _raise_if_final(url: str, error: Exception) -> None:
         and error.code not in (408, 416, 429)
     ):
         raise DataError(
-            f"fetch(url={url!r}): the server answered HTTP {error.code} {error.reason}; see `tacit"
-            " data list`"
+            f"fetch(url={url!r}): the server responded with HTTP {error.code} {error.reason}; see"
+            " `tacit data list`"
         ) from None
 
 
 def _receive(url: str, part: Path, progress: Progress | None) -> bool:
-    """Append the missing bytes to the partial file, or write it anew; return whether earlier bytes
+    """Append the missing bytes to the partial file, or rewrite it; return whether earlier bytes
     were kept.
     """
     have = part.stat().st_size if part.exists() else 0

@@ -48,7 +48,7 @@ def fetch_data_set(name: str, progress: Progress | None = None) -> Path:
     if find_data_set(name) is None:
         read_data_set(name, progress)
     place = find_data_set(name)
-    assert place is not None, f"{name} was read but is nowhere"
+    assert place is not None, f"{name} was read but no file of it was found"
     return place
 
 
@@ -196,12 +196,12 @@ def _explain_missing(entry: NamedDataSet, reasons: list[str]) -> str:
         if not _is_file(path, file)
     ]
     lines = [
-        f"data.source = {entry.name!r} needs its files in the cache, in TACIT_DATA, or from the"
-        " public origin; got none of these."
+        f"data.source = {entry.name!r}: its files are neither in the cache nor in TACIT_DATA, and"
+        " could not be downloaded."
     ]
     kept = [get_table_path(entry, way) for way in entry.ways]
     refused += [
-        f"{path} is not as it was written"
+        f"{path} was changed after it was written"
         for path in kept
         if path.is_file() and not is_intact(path)
     ]

@@ -52,7 +52,7 @@ class Classes:
         return first
 
 
-def group_equal_rows(frame: pl.DataFrame, *beside: pl.Series) -> Classes:
+def group_equal_rows(frame: pl.DataFrame, *others: pl.Series) -> Classes:
     """Group rows that are equal in every column of the frame and in the additional columns.
 
     An additional column may have any name, even one of the frame's.
@@ -66,7 +66,7 @@ def group_equal_rows(frame: pl.DataFrame, *beside: pl.Series) -> Classes:
     room = min(4 * frame.height + _FEW_CELLS, 2**31)
     found = Classes(of_row=np.zeros(frame.height, np.uint32), cells=1)
     waiting: list[_Axis] = []
-    for series in (*frame, *beside) if frame.height else ():
+    for series in (*frame, *others) if frame.height else ():
         axis = _build_axis(series, room)
         if waiting and axis.values * _count_cells(waiting) > room:
             found, waiting = _merge(found, _combine(waiting), room), []

@@ -25,7 +25,7 @@ class RowRelease:
     """All clients' rows in the form of their release, client after client, and which of them are
     released.
 
-    `key` names the columns in which released rows must be alike, never the label. `classes` is the
+    `key` names the columns in which released rows must be equal, never the label. `classes` is the
     number of classes counted.
     """
 

@@ -17,7 +17,7 @@ from tacit.errors import DataError
 from tacit.plan import RowSharing
 
 _TINY = 1e-12
-"""What a sum of logarithms may lose: an even split of two labels has an entropy of ln 2 less a
+"""Tolerance of a sum of logarithms: an even split of two labels has an entropy of ln 2 minus a
 rounding error.
 """
 
@@ -26,12 +26,12 @@ def group_by_key(
     key: pl.DataFrame, owner: pl.Series | None, label: pl.Series, settings: RowSharing
 ) -> Classes:
     """Group rows by the key, by owner if given, and with `label_k` by label."""
-    beside = [] if owner is None else [owner]
+    others = [] if owner is None else [owner]
     match settings.rule:
         case "label_k":
-            return group_equal_rows(key, *beside, label)
+            return group_equal_rows(key, *others, label)
         case "k_anonymity" | "distinct_l" | "entropy_l":
-            return group_equal_rows(key, *beside)
+            return group_equal_rows(key, *others)
         case _:
             assert_never(settings.rule)
 

@@ -23,7 +23,7 @@ def similarity_key(rows: NDArray[Any], bits: int, draws: Draws) -> pl.Series:
 
 
     Rows at an angle t (seen from the mean) share each bit with probability 1 - t/pi. Put the key
-    into the table as a column, name that column under `data.columns.quasi`, and "k look alike"
+    into the table as a column, name that column under `data.columns.quasi`, and k-anonymity then
     means: k rows on the same side of every plane. Source: random-hyperplane hashing, Charikar 2002.
     The mean is read from the rows: compute it on public rows, or at each client by itself.
 
@@ -49,7 +49,7 @@ def similarity_key(rows: NDArray[Any], bits: int, draws: Draws) -> pl.Series:
 def add_key_column(
     frame: pl.DataFrame, key: Callable[[pl.DataFrame], Any], name: str = "key"
 ) -> pl.DataFrame:
-    """Add a column computed by a function of your own; rows with equal values count as alike."""
+    """Add a column computed by a user's function; rows with equal values count as similar."""
     values = pl.Series(name, key(frame))
     if len(values) != frame.height:
         raise DataError(

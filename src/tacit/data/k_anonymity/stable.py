@@ -18,7 +18,8 @@ from tacit.randomness import Draws
 
 _STEPS = 2.0**53
 _ROUNDING = 2.0**-50
-"""Probabilities are compared as 53-bit integers; what that can add to delta is paid for beforehand.
+"""Probabilities are compared as 53-bit integers; what this can add to delta is subtracted
+beforehand.
 """
 
 

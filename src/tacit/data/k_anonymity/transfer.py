@@ -47,13 +47,11 @@ _PER_DAY = {
     "datetime[ns]": 86_400_000_000_000,
 }
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
-"""Years 1 to 9999, in days from 1970; polars panics when it must write out a day far outside."""
+"""Years 1 to 9999, in days from 1970; polars panics when it formats a day far outside."""
 _LONGEST_TEXT = 1 << 20
 _LARGEST_PICTURE = 1 << 24
 _MOST_SHRINKING = 100
-"""The body may be at most this many times smaller than what it holds; rows that would shrink more
-are sent as they are.
-"""
+"""Largest compression ratio of the body; rows that would shrink more are sent uncompressed."""
 _HEAD_BYTES_PER_COLUMN = 1024
 _LENGTH = struct.Struct("<I")
 
@@ -61,7 +59,7 @@ Whole = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 
 class _Column(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
-    """`extent`: bytes of all cells of a text column, pixels of a picture, 0 for other kinds."""
+    """`extent`: bytes of all cells of a text column, pixels of an image, 0 for other kinds."""
 
     name: Annotated[str, msgspec.Meta(max_length=200)]
     kind: str
@@ -145,7 +143,7 @@ def check_kinds(rows: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
 
 def _get_family(kind: pl.DataType) -> str:
     if isinstance(kind, pl.Array):
-        return f"pictures of {kind.size} pixels"
+        return f"images of {kind.size} pixels"
     if isinstance(kind, pl.Enum | pl.Categorical | pl.String):
         return "text"
     return "numbers" if kind.is_numeric() else str(kind)
@@ -286,7 +284,7 @@ def _is_utf8(letters: bytes) -> bool:
 
 def _unpack_numbers(column: _Column, values: NDArray[Any]) -> pl.Series:
     if column.kind == "bool" and values.max(initial=0) > 1:
-        raise _build_error(f"column {column.name!r} has truth values other than 0 and 1")
+        raise _build_error(f"column {column.name!r} has booleans other than 0 and 1")
     if column.kind in _PER_DAY and len(values):
         days = values // _PER_DAY[column.kind]
         if days.min() < _FIRST_DAY or days.max() > _LAST_DAY:

@@ -39,9 +39,9 @@ _FEW = 20
 _CERTAIN = frozenset(
     {"e-mail addresses", "IBANs", "UUIDs", "hashes", "IP addresses", "addresses of devices (MAC)"}
 )
-"""Shapes that nothing else has: a fifth of the values is enough."""
+"""Shapes that no other data has: a fifth of the values is enough."""
 _LIKE_THINGS = frozenset({"IP addresses", "licence plates"})
-"""Shapes that versions of programs and product codes have too."""
+"""Shapes that program versions and product codes share."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,11 +106,11 @@ def _find_by_shape(values: Sequence[str], name: str, numbers: bool) -> Personal 
         ):
             return Personal(what=what, why=f"its cells look like {what}")
     owner = find_owner_word(words)
-    said = find_personal_word(words) in _NAMES or (
+    named = find_personal_word(words) in _NAMES or (
         "name" in words and owner is not None and is_person(owner)
     )
-    said |= set(words) <= _NAME and len(values) >= _FEW and all(" " in value for value in values)
-    if not numbers and not names_things(words) and are_names(values, said=said):
+    named |= set(words) <= _NAME and len(values) >= _FEW and all(" " in value for value in values)
+    if not numbers and not names_things(words) and are_names(values, named=named):
         return Personal(what="names of people", why="its cells look like names of people")
     if not numbers and not names_things(words) and are_handles(values):
         return Personal(what="user names", why="its cells look like user names")

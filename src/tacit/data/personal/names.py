@@ -95,20 +95,20 @@ _FEWEST = 3
 _FORM, _KNOWN, _KNOWN_ALONE = 0.8, 0.25, 0.6
 
 
-def are_names(values: Sequence[str], *, said: bool = False) -> bool:
-    """Whether values are personal names; with `said`, the column's name says so and the form is
+def are_names(values: Sequence[str], *, named: bool = False) -> bool:
+    """Whether values are personal names; with `named`, the column's name says so and the form is
     enough.
     """
     if len(values) < _FEWEST:
         return False
     if sum(_is_han_name(value) for value in values) >= _FORM * len(values):
-        return said or len(values) >= 8
+        return named or len(values) >= 8
     split = [_split_name(value) for value in values]
     full = [words for words in split if words and 2 <= len(words) <= 5]
     if len(full) >= _FORM * len(values):
-        return said or sum(_has_given(words) for words in full) >= _KNOWN * len(values)
+        return named or sum(_has_given(words) for words in full) >= _KNOWN * len(values)
     single = [words[0] for words in split if words and len(words) == 1]
-    if said:
+    if named:
         return len(single) + len(full) >= _FORM * len(values)
     known = sum(word in GIVEN for word in single) + sum(_has_given(words) for words in full)
     return len(values) >= 5 and known >= _KNOWN_ALONE * len(values)

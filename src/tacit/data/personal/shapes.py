@@ -187,4 +187,4 @@ SHAPES = (
     _shape("street addresses", r".*\b(sokak|sokağı|sok|sk|cadde|caddesi|cad|mahallesi|mah|bulvarı)\b\.?.*\d+.*"),
     _shape("street addresses", r".*[路街巷道].{0,8}\d+\s*号.*|.*\d+丁目.*|.*(로|길) \d+.*"),
 )  # fmt: skip
-"""From the most to the least telling."""
+"""From the most to the least distinctive."""

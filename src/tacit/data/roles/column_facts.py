@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _UNSPACED = (
     r"[\u0E01-\u0EDF\u1000-\u109F\u1780-\u17DD\u3041-\u30FF\u3400-\u4DBF\u4E00-\u9FFF\uF900-\uFAFF]"
 )
-"""Letters of scripts that write no spaces: two of them count as a word."""
+"""Letters of scripts without spaces between words: two of them count as a word."""
 _LOOKED_AT = 1000
 
 

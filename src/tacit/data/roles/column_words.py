@@ -42,7 +42,7 @@ PLACES = split_set("""
     hopital clinique école magasin appareil clínica clinica escuela tienda dispositivo ospedale scuola negozio escola loja
     больница школа устройство
     """)
-"""Owners that are no persons: they own rows if no person does."""
+"""Owners that are not persons: they own rows if no person does."""
 _UNSPACED_PERSONS = (
      "客户", "用户", "患者", "病人", "顾客", "会员", "学生", "员工", "作者", "买家", "卖家", "居民", "投保人", "被保险人", "司机",
     "顧客", "會員", "員工", "利用者", "ユーザー", "ユーザ", "会員", "社員", "生徒", "従業員",
@@ -65,7 +65,7 @@ _COMPOUND = re.compile(
     r"(e?n|in|innen|s|e)?(nummer|numer|number|nro|nr|num|no|id|code|kode|kod|kennung|tunnus|schlüssel|name|kürzel)"
 )
 _ENDINGS = split_set("a e i u y n en in er ar ów om а у ом ов и ы")
-"""Endings of cases and plurals: "klienta" is of a klient."""
+"""Endings of cases and plurals: "klienta" is a form of "klient"."""
 ID_WORDS = split_set("""
     id ids uuid guid index idx key nr no num number row rowid unnamed nummer kennung numéro numero numer número nro číslo номер №
     """)
@@ -116,7 +116,7 @@ AMOUNT_WORDS = split_set("""
 STRONG_AMOUNT_WORDS = AMOUNT_WORDS - split_set(
     "amount score value total yield fare valor valeur valore wert betrag 金额 금액"
 )
-"""Amounts that tables are about wherever they stand; the others may be one of many measurements."""
+"""Amounts that are a table's subject in any column; others may be one of many measurements."""
 _MEASUREMENTS = split_set("""
     age year month day hour minute second date time timestamp latitude longitude lat lon lng zip postcode plz x y z size weight
     height width length count alter jahr monat tag âge año edad età idade возраст год 年龄 年
@@ -132,8 +132,8 @@ THINGS = split_set("""
     loinc hcpcs naics zip zipcode postcode postal plz grid error firmware os software
     room bed zimmer bett line machine maschine flight route lot batch
     """)
-"""What columns of categories are called: their values may read like people's names ("Calvin
-Klein"), and are none.
+"""Names of category columns: their values may look like people's names ("Calvin Klein") but are
+not.
 """
 
 

@@ -23,8 +23,8 @@ class StarterRequest:
 
     `label`, `client` and `text` are roles of columns; `encoding` and `header` are as in `[data]`,
     `test_source` is a file of test rows. `epsilon` is the privacy budget per run; with `one_bit`,
-    weights are sent as randomised bits instead, and rows without an owner are dealt to that number
-    of clients.
+    weights are sent as randomised bits instead, and rows without an owner are divided among that
+    number of clients.
     """
 
     label: str | None = None

@@ -100,7 +100,7 @@ def _find_label(facts: Sequence[ColumnFacts]) -> Guess:
 
 def _build_guess(one: ColumnFacts, why: str) -> Guess:
     shown = (
-        f"; classes stand in the model for all to read, and {one.personal.why}"
+        f"; anybody can read the classes in the model, and {one.personal.why}"
         if one.personal
         else ""
     )
@@ -147,7 +147,7 @@ def _refuse_amounts(amounts: Sequence[ColumnFacts]) -> None:
         return
     one = amounts[0]
     raise DataError(
-        f"{one.name!r} seems to be what this table is about, and it holds {one.distinct:,}"
+        f"{one.name!r} seems to be the subject of this table, and it holds {one.distinct:,}"
         " different numbers: an amount. Only classes are predicted, amounts not yet. Cut it into"
         " ranges first (a new column with low, middle and high, say), or name a column of classes"
         " with --label"
@@ -221,7 +221,7 @@ def _check_wanted_label(one: ColumnFacts) -> Guess:
             " learn from; join classes, or name another column with --label"
         )
     many = f"; {one.distinct:,} classes with {each:,.0f} rows each on average: expect low accuracy"
-    return _build_guess(one, "you said so" + (many if one.distinct > MOST_CLASSES else ""))
+    return _build_guess(one, "you named it" + (many if one.distinct > MOST_CLASSES else ""))
 
 
 def _warn_of_odd_classes(frame: pl.DataFrame, named: Guess) -> Guess:

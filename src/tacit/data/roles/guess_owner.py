@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 _FEWEST, _FILLED = 10, 0.9
-"""Fewer values, or many empty cells, say too little about who owns rows, unless a column's name
-does.
+"""A column with fewer values, or many empty cells, is not taken for the owner unless its name says
+so.
 """
 _NO_OWNERS = frozenset({"dates of birth", "street addresses"})
 
@@ -114,4 +114,4 @@ def _check_wanted_owner(frame: pl.DataFrame, facts: Sequence[ColumnFacts], wante
             f"client = {wanted!r} has the same value in every row, so there would be one client;"
             " name another column"
         )
-    return Guess(column=wanted, role="client", why=f"you said so; {one.distinct:,} owners")
+    return Guess(column=wanted, role="client", why=f"you named it; {one.distinct:,} owners")

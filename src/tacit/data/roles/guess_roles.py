@@ -61,7 +61,7 @@ def study_columns(frame: pl.DataFrame, asked: StarterRequest = _NOTHING) -> Colu
         name: Guess(column=name, role="split", why="it marks train and test rows")
         for name in splits
     }
-    chosen |= {name: Guess(column=name, role="text", why="you said so") for name in asked.text}
+    chosen |= {name: Guess(column=name, role="text", why="you named it") for name in asked.text}
     named = guess_label(
         frame, [one for one in usable if one.name not in (*chosen, asked.client)], asked.label
     )
@@ -118,7 +118,7 @@ def _describe_missing(frame: pl.DataFrame, label: str, client: str | None) -> li
 
 
 def _describe_owners(owner: OwnerColumn, facts: Sequence[ColumnFacts]) -> list[str]:
-    """Say that the owner is unclear, or that each row seems to belong to another person."""
+    """Say that the owner is unclear, or that each row seems to belong to a different person."""
     listed = " or ".join(f"--client {name!r}" for name in owner.others)
     if owner.guess and owner.others:
         return [
@@ -130,19 +130,19 @@ def _describe_owners(owner: OwnerColumn, facts: Sequence[ColumnFacts]) -> list[s
     if owner.others:
         return [
             f"No column surely says who owns a row; if one does, use {listed}. Without one, rows"
-            " are dealt to made-up clients."
+            " are divided among simulated clients."
         ]
     single = next((one for one in facts if one.personal and one.distinct > 0.9 * one.filled), None)
     if single:
         return [
-            f"Each row seems to be another person's ({single.name!r} is nearly always different),"
-            " so rows are dealt to clients."
+            f"Each row seems to belong to a different person ({single.name!r} is nearly always"
+            " different), so rows are divided among clients."
         ]
     return []
 
 
 def _find_echo(frame: pl.DataFrame, column: str, label: str) -> Guess | None:
-    """Leave a column out if it is the label in other words, which would make prediction trivial."""
+    """Leave a column out if it duplicates the label, which would make prediction trivial."""
     values = frame[column].n_unique()
     if (
         values < 2
@@ -157,15 +157,15 @@ def _warn_of_leak(frame: pl.DataFrame, guess: Guess, label: str) -> Guess:
     """Add a warning to the guess if the column almost determines the label; only the owner knows
     whether it may.
     """
-    told = (
+    share = (
         measure_leak(frame, guess.column, label)
         if guess.role in ("numeric", "categorical")
         else None
     )
-    if told is None:
+    if share is None:
         return guess
     warning = (
-        f"WARNING: alone it tells the label of {100 * told:.0f} % of the rows; leave it out if"
+        f"WARNING: it alone determines the label of {100 * share:.0f} % of the rows; leave it out if"
         " nobody knows it beforehand"
     )
     return replace(guess, why=f"{guess.why}; {warning}")
@@ -193,7 +193,8 @@ def _guess_input_role(
     if one.distinct > MOST_CATEGORIES or one.distinct > max(2, one.filled / 2):
         return (
             "left out",
-            f"{one.distinct} different values in {one.filled} cells: rather a name than a category",
+            f"{one.distinct} different values in {one.filled} cells: more like a name than a"
+            " category",
         )
     least = count_required(frame, client, LEAST_CLIENTS)
     if 2 * find_common_values(frame, one.name, client, least).rows < one.filled:
@@ -201,7 +202,7 @@ def _guess_input_role(
             "left out",
             (
                 f"most rows have a value that fewer than {least} {'owners' if client else 'rows'}"
-                " share: it points at people"
+                " share: it could identify people"
             ),
         )
     return "categorical", (
@@ -225,9 +226,9 @@ def _explain_useless(one: ColumnFacts) -> str:
         return "neither text nor numbers"
     if ID_WORDS & set(one.words) and one.distinct > one.filled / 2 and one.words_per_cell < 2:
         return (
-            "an id: another value in each row"
+            "an id: a different value in each row"
             if one.unique
-            else "an id: another value in most rows"
+            else "an id: a different value in most rows"
         )
     return _explain_owner_column(one)
 

@@ -9,7 +9,7 @@ import polars as pl
 from tacit.data.roles.column_kinds import detect_kind, drop_blanks
 from tacit.data.table import Table
 
-_TOLD, _LEAST_GAIN = 0.98, 0.05
+_LEAST_SHARE, _LEAST_GAIN = 0.98, 0.05
 _BINS, _FEWEST_PER_VALUE, _FEWEST_ROWS = 50, 5, 50
 
 
@@ -26,9 +26,9 @@ def measure_leak(frame: pl.DataFrame, column: str, label: str) -> float | None:
     if pairs.height < _FEWEST_ROWS or pairs["value"].n_unique() > pairs.height / _FEWEST_PER_VALUE:
         return None
     counts = pairs.group_by("value", "label").len()
-    told = int(counts.group_by("value").agg(pl.col("len").max())["len"].sum()) / pairs.height
+    share = int(counts.group_by("value").agg(pl.col("len").max())["len"].sum()) / pairs.height
     usual = int(counts.group_by("label").agg(pl.col("len").sum())["len"].sort()[-1]) / pairs.height
-    return told if told >= _TOLD and told - usual >= _LEAST_GAIN else None
+    return share if share >= _LEAST_SHARE and share - usual >= _LEAST_GAIN else None
 
 
 def find_leaks(table: Table) -> list[str]:

@@ -14,7 +14,7 @@ from tacit.plan import Columns, Data
 
 _INPUTS = ("text", "numeric", "categorical")
 _MARKS = ("quasi", "allow_personal")
-"""Not roles: columns that have another role may be named here too."""
+"""Keys that are not roles: a column with another role may also be listed in them."""
 _UNSEEN = ("Cc", "Zl", "Zp")
 
 
@@ -90,6 +90,6 @@ def check_roles(frame: pl.DataFrame, columns: Columns, data: Data) -> None:
 
 def _build_missing_error(key: str, name: str, have: list[str], shown: str) -> DataError:
     return DataError(
-        f"{key} needs a column that exists, got {name!r}; the columns are"
+        f"{key} = {name!r}: there is no such column; the columns are"
         f" {shown}.{did_you_mean(name, have)}"
     )

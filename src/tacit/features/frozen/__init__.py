@@ -24,7 +24,7 @@ from tacit.features.image import Reader
 from tacit.rows import find_picture_shape
 
 Ticks = Callable[[int, int], None]
-"""Called with how many pictures are done, and of how many."""
+"""Called with the number of images that are done, and the total number."""
 
 # raise it when the same picture and weights give other numbers: what was kept is then not used
 _FORMAT = 2

@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional
 
 _STRIDES = (1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1)
-"""Of the sixteen blocks; all other sizes are those of the stored weights."""
+"""Strides of the sixteen blocks; all other sizes are those of the stored weights."""
 _BATCH_NORM_EPSILON = 1e-3
 
 
@@ -23,9 +23,9 @@ class _Convolution:
     bias: torch.Tensor
     stride: int
     each_alone: bool
-    """Each channel is convolved by itself (a depthwise convolution)."""
+    """Whether each channel is convolved by itself (depthwise convolution)."""
     cut: bool
-    """Values are cut to 0…6 afterwards (ReLU6)."""
+    """Whether values are clamped to [0, 6] afterwards (ReLU6)."""
 
     def __call__(self, pictures: torch.Tensor) -> torch.Tensor:
         size, kernel = pictures.shape[-1], self.weight.shape[-1]

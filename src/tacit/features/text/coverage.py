@@ -14,7 +14,7 @@ from tacit.plan import Columns, Features
 
 _TEXTS, _LETTERS = 1000, 2000
 _READ = 300
-"""Texts, and letters of each, from which the language is told."""
+"""Number of texts, and characters of each, from which the language is detected."""
 LEAST_TEXTS, LEAST_WORDS = 0.9, 0.65
 """Shares of texts with a word the model reads, and of words it reads. English prose has 0.93 and
 0.76 or more with 5,000 words of the English list (SST-2, IMDB, AG News, 20 Newsgroups), German and
@@ -94,7 +94,7 @@ def _count_words(
     frame: pl.DataFrame, columns: Columns, settings: Features
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     found = hash_words(frame, columns, settings)
-    assert found.values is not None, "counts were asked for"
+    assert found.values is not None, "counts were requested"
     return _sum_rows(found.starts, found.values)
 
 

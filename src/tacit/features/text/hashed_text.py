@@ -32,13 +32,13 @@ def hash_words(
     An entry is 1 or a function of the word count, times the bucket's weight if there are weights.
     """
     data, offsets = get_text_bytes(frame, columns, settings)
-    beside = term_counts.NgramSettings(settings.ngrams, *(settings.characters or (1, 0)))
-    if settings.counts == "presence" and beside == term_counts.NgramSettings():
+    ngrams = term_counts.NgramSettings(settings.ngrams, *(settings.characters or (1, 0)))
+    if settings.counts == "presence" and ngrams == term_counts.NgramSettings():
         starts, places = rolling_hash.find_buckets(data, offsets, _build_rule(settings))
         counts = None
     else:
         starts, places, counts = term_counts.count_terms(
-            data, offsets, _build_rule(settings), beside
+            data, offsets, _build_rule(settings), ngrams
         )
     return Sparse(
         starts=starts,

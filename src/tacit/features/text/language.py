@@ -1,8 +1,7 @@
 """Language detection by common words, or by script where no word list is known.
 
 The words are those that rank high in one list of `features.list` and low in the others. A library
-would know more languages and cost 4 to 100 MB; here it only matters which of nine public lists
-fits.
+would know more languages and add 4 to 100 MB; here it only matters which of nine public lists fits.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ _EVERYDAY_WORDS = (
     " battery charge button sound picture"
 )
 _EVERYDAY = frozenset(_EVERYDAY_WORDS.split())
-"""English words of everyday: short texts have them more often than "the" and "of"."""
+"""Everyday English words: short texts have them more often than "the" and "of"."""
 _SHARE, _LEAD, _EVERYDAY_SHARE = 0.1, 1.3, 0.4
 
 

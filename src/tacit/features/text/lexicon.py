@@ -1,5 +1,5 @@
-"""Text as sequences of token numbers that all clients share; who may know which number is decided
-elsewhere.
+"""Text as sequences of token numbers that all clients share. Other modules decide who may know
+which number.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tacit.plan import Columns, Features
 from tacit.rows import Dense, Mixed, Rows
 
 Splitter = Callable[[list[str], int], list[list[str]]]
-"""Texts and a length in, for each text at most that many units out."""
+"""Splits texts into units; returns at most `length` units for each text."""
 
 _UNIT = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+|[!?]")
 
@@ -128,7 +128,7 @@ def _build_rows(
     if columns.numeric or columns.categorical:
         check_secret(settings, reading.secret, fitted.secret_check)
         entries = tabular.encode_slots(frame, columns, settings, fitted, reading.secret)
-        inputs = Mixed(tokens=tokens, beside=tabular.to_matrix(entries))
+        inputs = Mixed(tokens=tokens, dense=tabular.to_matrix(entries))
     return Rows(inputs=inputs, labels=encode_labels(frame, columns, fitted), classes=fitted.classes)
 
 

@@ -35,8 +35,8 @@ _NOBODY, _BELOW = np.uint64(1 << 63), np.uint64((1 << 63) - 1)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 _WORDS_OF_A_TEXT, _SHARE, _SHIFT = 230.0, 0.1, 2.7
-"""A text of so many words; the word of rank r makes up share / (r + shift) of all words, by Zipf's
-law.
+"""Words of a typical text, and the constants of Zipf's law: the word of rank r makes up share / (r
++ shift) of all words.
 """
 
 
@@ -94,7 +94,7 @@ def compute_bucket_rarity(ordered: tuple[str, ...], settings: Features) -> Vecto
     its words.
 
     Every bucket is assumed to hold one more word, the first one after the end of the list; it
-    stands for unlisted words.
+    represents unlisted words.
     """
     rule = (
         build_unicode_rule(settings.buckets)

@@ -1,9 +1,9 @@
 """Compiled word hashing: UTF-8 bytes of all texts in, buckets of each text's words out.
 
-The rule is that of `spelling`, or of `scripts` for words of any script. Three things make it fast.
-The scanner does not branch on word ends, which no processor can predict. Powers of the base are
-reduced before the sum, and the sum once per word. Buckets are collected in a two-level bitmap,
-which removes duplicates and sorts at once and needs one bit per bucket.
+The rule is that of `spelling`, or of `scripts` for words of any script. The scanner does not branch
+on word ends, which no processor can predict. Powers of the base are reduced before the sum, and the
+sum once per word. Buckets are collected in a two-level bitmap, which removes duplicates and sorts
+at once and needs one bit per bucket.
 
 Indices are unsigned: for signed ones the compiler adds Python's negative indexing to every access.
 """
@@ -37,8 +37,8 @@ from tacit.features.text.scripts_compiled import (
 _LONG = 64
 _U0, _U1, _U5, _U6, _U31, _U63 = (np.uint64(number) for number in (0, 1, 5, 6, 31, 63))
 SHORT = np.uint64(32)
-"""A text of fewer words than 1 / so many of the summary's length is sorted: looking through the
-summary would take longer.
+"""A text with fewer words than the summary's length divided by this number is sorted, because
+scanning the summary would take longer.
 """
 _RARE = np.uint64(_LONG | WIDE)
 

@@ -1,9 +1,9 @@
 """Words of every script, in readable Python: which words a text has, and which bucket each word
 falls into.
 
-This is the reference; `scripts_compiled` is the compiled twin and a test holds the two together on
-every input. The rule follows Unicode's word boundaries (UAX 29), less what only a dictionary could
-tell:
+This is the reference; `scripts_compiled` is the compiled twin and a test checks that both agree on
+every input. The rule follows Unicode's word boundaries (UAX 29), except for what only a dictionary
+could decide:
 - letters of any script, marks on them, digits and the underscore make words; case is folded,
   accents stay;
 - an apostrophe inside a word is dropped (don't and don\u2019t are dont), a point or comma between
@@ -19,9 +19,8 @@ tell:
 Where the settings ask for it, neighbouring words count too, and character n-grams of words
 (`terms`).
 
-What is a letter is decided by the Unicode tables of the Python that runs, so a letter added to
-Unicode later is none before. The hash makes features, it hides nothing: a public rule is inverted
-with a dictionary.
+The Unicode tables of the running Python decide what a character is. The hash makes features and
+hides nothing: anybody can invert a public rule with a dictionary.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ from __future__ import annotations
 import unicodedata
 
 BREAK, LETTER, PAIRED, PICTURE, IGNORED, APOSTROPHE, POINT, HASHTAG = range(8)
-"""What a character does: end a word, be part of one, be read with its neighbour, be a word,
-nothing, or what comes after decides.
+"""Class of a character: it ends a word, is part of one, is read with its neighbour, is a word, is
+skipped, or the next character decides.
 """
 
 BASE, MIX, WHOLE = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 2**64 - 1
 LAST_TABLED = 0x1FFFF
-"""Above it lie ideographs (planes 2 and 3) and then nothing that is read."""
+"""Code points above it are ideographs (planes 2 and 3), or are not read."""
 
 _SPECIAL = {
     "'": APOSTROPHE,

@@ -26,8 +26,8 @@ from tacit.features.text.scripts import (
 
 Hashes = NDArray[np.uint64]
 Points = NDArray[np.uint32]
-"""For each code point what it folds to, 24 bits, and what it does, 8 bits; empty where words are of
-the letters a-z.
+"""Case folding (24 bits) and class (8 bits) of each code point; empty if words consist of the
+letters a-z.
 """
 
 _U0, _U1, _U8 = np.uint64(0), np.uint64(1), np.uint64(8)
@@ -36,7 +36,7 @@ _BASE, _MIX = np.uint64(scripts.BASE), np.uint64(scripts.MIX)
 _LAST, _LAST_IDEOGRAPH = np.uint64(LAST_TABLED), np.uint64(0x3FFFF)
 _RARE = np.uint64(128)
 BEGINS = np.uint64(1 << 32)
-"""Beside a character: a word begins with it, or a run that is read in pairs."""
+"""Marks in the character array: a word begins here, or a run that is read in pairs."""
 
 
 def _build_ascii_table() -> Bytes:

@@ -1,16 +1,16 @@
 """The text rule in readable Python: the words of a text and the bucket of each word.
 
-This is the reference; `rolling_hash` is the compiled twin and a test holds the two together on
+This is the reference; `rolling_hash` is the compiled twin and a test checks that both agree on
 every input.
 
-What counts as a letter is decided after lower-casing, by Python's own tables:
+Characters are classified after lower-casing, by Python's own tables:
 - É becomes é and vanishes, like every letter outside a-z, digit, punctuation mark and NUL;
 - two foreign characters lower-case to plain letters and stay: İ (U+0130) is an i, the Kelvin sign
   (U+212A) a k;
-- white space is Unicode's (`str.isspace`): a no-break space (U+00A0) parts two words, a zero-width
-  one (U+200B) does not.
+- white space is Unicode's (`str.isspace`): a no-break space (U+00A0) separates two words, a
+zero-width one (U+200B) does not.
 
-The hash makes features, it hides nothing: 5,000 buckets and a public rule are inverted with a
+The hash makes features and hides nothing: anybody can invert 5,000 buckets and a public rule with a
 dictionary.
 """
 

@@ -33,14 +33,14 @@ class NgramSettings(NamedTuple):
 
 
 def count_terms(
-    data: Bytes, offsets: Offsets, rule: HashRule, beside: NgramSettings
+    data: Bytes, offsets: Offsets, rule: HashRule, ngrams: NgramSettings
 ) -> tuple[Offsets, NDArray[np.int32], Vector]:
     """Count the terms of each text by bucket: the sorted, distinct buckets and their counts.
 
     Text i is data[offsets[i]:offsets[i + 1]], in UTF-8. N-grams need words of any script.
     """
     lengths = np.diff(offsets)
-    most = _bound_terms(lengths, beside)
+    most = _bound_terms(lengths, ngrams)
     room = int(np.minimum(most, rule.buckets).sum())
     starts, columns, values = (
         np.zeros(len(offsets), np.int64),
@@ -52,20 +52,20 @@ def count_terms(
     tally = np.zeros(
         rule.buckets, np.float32
     )  # made here, where zeros that are never touched cost nothing
-    _fill(data, offsets, rule, beside, (sums, spelled, tally), starts, columns, values)
+    _fill(data, offsets, rule, ngrams, (sums, spelled, tally), starts, columns, values)
     for array in (columns, values):
         array.resize(int(starts[-1]), refcheck=False)
     return starts, columns, values
 
 
-def _bound_terms(lengths: NDArray[np.int64], beside: NgramSettings) -> NDArray[np.int64]:
+def _bound_terms(lengths: NDArray[np.int64], ngrams: NgramSettings) -> NDArray[np.int64]:
     """Upper bound on the number of terms in texts of these lengths in bytes.
 
     A word takes a byte and a separator; a word of k characters has k + 1 n-grams of two characters,
     and fewer longer ones.
     """
-    room: NDArray[np.int64] = (lengths + 1) // 2 * beside.ngrams + (lengths + 1) * (
-        beside.most - beside.fewest + 1
+    room: NDArray[np.int64] = (lengths + 1) // 2 * ngrams.ngrams + (lengths + 1) * (
+        ngrams.most - ngrams.fewest + 1
     )
     return room
 
@@ -75,7 +75,7 @@ def _fill(
     data: Bytes,
     offsets: Offsets,
     rule: HashRule,
-    beside: NgramSettings,
+    ngrams: NgramSettings,
     work: tuple[Hashes, Hashes, Vector],
     starts: Offsets,
     columns: NDArray[np.int32],
@@ -87,7 +87,7 @@ def _fill(
     summary = np.zeros((len(bits) + 63) // 64, np.uint64)
     used = _U0
     for text in range(len(offsets) - 1):
-        count = _write_buckets(data[offsets[text] : offsets[text + 1]], rule, beside, sums, spelled)
+        count = _write_buckets(data[offsets[text] : offsets[text + 1]], rule, ngrams, sums, spelled)
         for term in range(count):
             tally[sums[term]] += np.float32(1)
         if count * SHORT < len(summary):
@@ -113,19 +113,19 @@ def move_counts(
 
 @compiled
 def _write_buckets(
-    text: Bytes, rule: HashRule, beside: NgramSettings, sums: Hashes, spelled: Hashes
+    text: Bytes, rule: HashRule, ngrams: NgramSettings, sums: Hashes, spelled: Hashes
 ) -> np.uint64:
     """Write the bucket of each term and return the number of terms."""
     if not len(rule.known):
         return write_word_buckets(text, 0, len(text), rule, sums)
-    if beside.most:
+    if ngrams.most:
         spelled[: len(text)] = _U0
         words = hash_any_script(text, 0, len(text), rule.known, sums, spelled)
     else:
         words = hash_any_script(text, 0, len(text), rule.known, sums, None)
-    count = _join(sums, words, beside.ngrams)
-    if beside.most:
-        count = _append_character_ngrams(spelled[: len(text)], beside, sums, count)
+    count = _join(sums, words, ngrams.ngrams)
+    if ngrams.most:
+        count = _append_character_ngrams(spelled[: len(text)], ngrams, sums, count)
     for term in range(count):
         sums[term] = find_bucket(sums[term], rule.buckets)
     return count
@@ -146,7 +146,7 @@ def _join(sums: Hashes, words: np.uint64, ngrams: int) -> np.uint64:
 
 @compiled
 def _append_character_ngrams(
-    spelled: Hashes, beside: NgramSettings, sums: Hashes, count: np.uint64
+    spelled: Hashes, ngrams: NgramSettings, sums: Hashes, count: np.uint64
 ) -> np.uint64:
     """Append the hashes of all character n-grams; return the total number of terms.
 
@@ -156,23 +156,23 @@ def _append_character_ngrams(
     for at in range(np.uint64(len(spelled))):
         character = spelled[at]
         if character & BEGINS:
-            count = _append_ngrams(spelled[:size], beside, sums, count)
+            count = _append_ngrams(spelled[:size], ngrams, sums, count)
             size = _U0
         if character:
             spelled[size] = character & _POINT
             size += _U1
-    return _append_ngrams(spelled[:size], beside, sums, count)
+    return _append_ngrams(spelled[:size], ngrams, sums, count)
 
 
 @compiled
 def _append_ngrams(
-    unit: Hashes, beside: NgramSettings, sums: Hashes, count: np.uint64
+    unit: Hashes, ngrams: NgramSettings, sums: Hashes, count: np.uint64
 ) -> np.uint64:
     """Append the hashes of the n-grams of one padded word; return the total number of terms."""
     if not len(unit):
         return count
     ended = np.uint64(len(unit) + 2)
-    fewest, most = np.uint64(beside.fewest), np.uint64(beside.most)
+    fewest, most = np.uint64(ngrams.fewest), np.uint64(ngrams.most)
     for begin in range(ended):
         total = _SPACE
         for size in range(_U1, min(most, ended - begin) + _U1):

@@ -60,8 +60,8 @@ class NumberForm:
     """How numbers are scaled: clipped to a range, then mapped linearly to another one; missing
     numbers have a value too.
 
-    `said` lists the numbers that have one more input each, after all numbers: whether the number is
-    missing.
+    `said` lists the numbers with an additional input, after all numbers, that says whether the
+    number is missing.
     """
 
     names: tuple[str, ...]
@@ -83,7 +83,7 @@ class NumberForm:
 
 @dataclass(frozen=True, kw_only=True)
 class CategoryForm:
-    """Known names of a categorical column, as one input each or as one number."""
+    """Known categories of a column, as one input each or as one number."""
 
     name: str
     known: tuple[str, ...]
@@ -122,7 +122,7 @@ class ExportForm:
             "name": self.name,
             "classes": list(self.classes),
             "text": {key: getattr(text, key) for key in said} if text else None,
-            "numbers": _said(numbers) if numbers else None,
+            "numbers": _to_dict(numbers) if numbers else None,
             "categories": [
                 {"name": one.name, "known": one.known, "onehot": one.onehot}
                 for one in self.categories
@@ -139,7 +139,7 @@ class ExportForm:
         return {name: np.ascontiguousarray(array) for name, array in found.items()}
 
 
-def _said(numbers: NumberForm) -> dict[str, Any]:
+def _to_dict(numbers: NumberForm) -> dict[str, Any]:
     return {
         "names": numbers.names,
         "picture": numbers.picture,

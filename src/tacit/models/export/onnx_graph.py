@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tacit.models.export.form import CategoryForm, ExportForm
 
 OPSETS = {"": 17, "ai.onnx.ml": 2}
-"""Old enough for most runtimes in use."""
+"""ONNX operator set; old enough for most runtimes in use."""
 _MISSING = "(missing)"
 
 

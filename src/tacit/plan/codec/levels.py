@@ -23,9 +23,9 @@ class RQM:
     clip: Clip
     """Largest change of one parameter in one round; public, never computed from data."""
     margin: Annotated[
-        Positive, Needs("how far levels reach beyond the clip", "try the clip itself")
+        Positive, Needs("how far the levels extend beyond the clip", "try the clip itself")
     ]
-    """How far levels reach beyond the clip. A larger margin lowers epsilon and accuracy."""
+    """How far the levels extend beyond the clip. A larger margin lowers epsilon and accuracy."""
     levels: Annotated[int, Ge(2), Le(256)] = 16
     """Number of levels; a parameter takes ceil(log2(levels)) bits."""
     keep: Annotated[float, Gt(0), Lt(1)] = 0.42

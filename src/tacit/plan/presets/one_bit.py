@@ -29,7 +29,7 @@ class OneBitRule:
     buckets: int = 20_000
 
 
-def one_bit_rule(*, text: bool, clients: int) -> OneBitRule:
+def choose_one_bit_rule(*, text: bool, clients: int) -> OneBitRule:
     """Choose the settings for rows with or without text and a number of clients."""
     far = min(8.0, 2.0 * max(1.0, clients / 100) ** 0.5)
     momentum = 0.8

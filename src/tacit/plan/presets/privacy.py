@@ -83,7 +83,7 @@ def expanded(tree: Tree, where: str = "plan") -> Tree:
             f" data.source = {_own(tree, 'data')['source']!r}: the settings depend on what the"
             " columns are, and a data set of another package is not imported to read a plan"
         )
-    return _joined(tree, fill_in(tree))
+    return _merge_tables(tree, fill_in(tree))
 
 
 def fill_in(tree: Tree) -> Tree:
@@ -146,7 +146,7 @@ def problems(plan: Plan) -> list[str]:
         return [
             f"codec must guarantee privacy.epsilon = {asked.epsilon:g} per run at privacy.delta ="
             f" {asked.delta:g}, such as 'dp_sum', 'onebit', 'skellam' or 'gaussian'; got"
-            f" {_kept(codec)}; change privacy.epsilon and privacy.delta, from which codec.epsilon"
+            f" {_describe_guarantee(codec)}; change privacy.epsilon and privacy.delta, from which codec.epsilon"
             " and codec.delta follow"
         ]
     if asked.preset == "no_trust" and (
@@ -155,12 +155,12 @@ def problems(plan: Plan) -> list[str]:
         return [
             "codec must have an epsilon per update whose product with server.rounds is at most"
             f" privacy.epsilon = {asked.epsilon:g} per run, such as 'projunit' or 'rr_sampled'; got"
-            f" {_kept(codec)}; change privacy.epsilon, from which codec.epsilon follows"
+            f" {_describe_guarantee(codec)}; change privacy.epsilon, from which codec.epsilon follows"
         ]
     return []
 
 
-def _kept(codec: object) -> str:
+def _describe_guarantee(codec: object) -> str:
     """The guarantee of a codec, in words."""
     loss = [f"{key} {getattr(codec, key):g}" for key in ("epsilon", "delta") if hasattr(codec, key)]
     unit = f" per {getattr(codec, 'unit', '')}" if loss else ""
@@ -175,7 +175,7 @@ def _nobody_counted(asked: Tree, tree: Tree) -> bool:
     )
 
 
-def _joined(tree: Tree, filled: Tree) -> Tree:
+def _merge_tables(tree: Tree, filled: Tree) -> Tree:
     """Add the keys that the plan does not set; if it names another model or codec, only those that
     it accepts.
     """
@@ -191,18 +191,18 @@ def _fitting(name: str, own: Tree, table: Tree) -> Tree:
     chosen = own.get("name", table.get("name"))
     if chosen == table.get("name"):
         return table
-    known = _keys_of(name, chosen)
+    known = _list_keys(name, chosen)
     return {key: value for key, value in table.items() if key in known and key != "name"}
 
 
-def _keys_of(table: str, chosen: object) -> frozenset[str]:
+def _list_keys(table: str, chosen: object) -> frozenset[str]:
     """The keys that the table of a model or codec with this name accepts."""
     from tacit.plan.codec import Codec
-    from tacit.plan.kinds import fields_of, tables_in
+    from tacit.plan.kinds import list_fields, tables_in
     from tacit.plan.tables.model import Model
 
     kinds = tables_in(Codec if table == "codec" else Model)
-    return frozenset(fields_of(kinds[str(chosen)])) if str(chosen) in kinds else frozenset()
+    return frozenset(list_fields(kinds[str(chosen)])) if str(chosen) in kinds else frozenset()
 
 
 def _private(asked: Tree, tree: Tree) -> Tree:
@@ -235,7 +235,7 @@ def _private(asked: Tree, tree: Tree) -> Tree:
             "lr": found.local_rate,
             "epochs": 1,
             "batches": 1,
-            **_scaled(tree),
+            **_choose_row_scale(tree),
         },
         "codec": codec,
         "server": {
@@ -249,7 +249,7 @@ def _private(asked: Tree, tree: Tree) -> Tree:
     }
 
 
-def _scaled(tree: Tree) -> Tree:
+def _choose_row_scale(tree: Tree) -> Tree:
     """The row scale of clipped updates; none where the plan itself normalises them, since the two
     exclude each other.
     """
@@ -278,7 +278,7 @@ def _number(asked: Tree, key: str, default: float) -> float | None:
     return float(value) if isinstance(value, int | float) and value > 0 else None
 
 
-def _no_trust(asked: Tree, tree: Tree) -> Tree:
+def _fill_no_trust(asked: Tree, tree: Tree) -> Tree:
     """Few rounds of a model with few words, in which each client randomises its own update."""
     epsilon, rounds = _number(asked, "epsilon", 8.0), 5
     if epsilon is None or not (filled := _private(asked, tree)):
@@ -315,7 +315,7 @@ def _no_trust(asked: Tree, tree: Tree) -> Tree:
 
 _PRESETS: dict[Preset, Callable[[Tree, Tree], Tree]] = {
     "private": _private,
-    "no_trust": _no_trust,
+    "no_trust": _fill_no_trust,
     "none": lambda asked, tree: {"codec": {"name": "plain"}},
     "paper:rr-ldp": lambda asked, tree: {
         "features": {"text": "binary", "buckets": 5000},

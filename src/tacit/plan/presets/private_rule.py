@@ -7,16 +7,14 @@ rounds cost bytes and time, but no privacy and no accuracy. Three choices are le
 on validation rows of AG News, 20 Newsgroups, SST-2, IMDB, Cardio, Spambase and Adult.
 
 - The clip. A client's update is its mean gradient times the square root of its rows
-  (`local.row_scale`), so that one clip serves
-  clients of one row and of hundreds. Texts are scaled to L2 norm 1, so the first gradient of a row
-  has an L2 norm of 0.5 (two
-  classes) to 1. Rows of a table keep their size, which tells rare rows from others; what it usually
-  is follows from the columns.
-  A clip below that lets quiet clients be heard and still keeps the size of small errors. Scaling
-  every update to norm 1 does not:
-  where a client is one row, only the sign of its error is left, and training does not converge.
+  (`local.row_scale`), so that one clip suits clients with one row and with hundreds. Texts are
+  scaled to L2 norm 1, so the first gradient of a row has an L2 norm of 0.5 (two classes) to 1. Rows
+  of a table keep their norm, which distinguishes rare rows; its usual value follows from the
+  columns. A clip below it raises the influence of clients with small updates and still keeps the
+  size of small errors. Scaling every update to norm 1 does not: if a client has one row, only the
+  sign of its error remains, and training does not converge.
 - The path: the sum of all steps, in units of the clip. It grows with q = epsilon · clients / 5000.
-- The rounds: as many as keep a single step stable where clients have dozens of rows.
+- The rounds: enough to keep a single step stable if clients have dozens of rows.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from tacit.plan.presets.one_bit import OneBitRule, one_bit_rule
+from tacit.plan.presets.one_bit import OneBitRule, choose_one_bit_rule
 
 EXAMPLE = """\
 # A plan describes one job; each table configures one part of it. `tacit check plan.toml` checks it,
@@ -149,20 +149,20 @@ def starter_text(
     `rows` and `owners` are those that remain for training, after all steps that remove rows.
     `reading` says how texts are read; by default, as words of the English list. With `one_bit`,
     each parameter is sent as one randomised bit instead of adding noise to sums (`epsilon`), and
-    rows without an owner are dealt to `one_bit` clients. `encoding` and `header` say how the file
-    is read, where that must be stated; `test_source` is a file of test rows.
+    rows without an owner are divided among `one_bit` clients. `encoding` and `header` say how the
+    file is read, where that must be stated; `test_source` is a file of test rows.
     """
     holds = set(roles.values())
-    rule = one_bit_rule(text="text" in holds, clients=owners or one_bit) if one_bit else None
+    rule = choose_one_bit_rule(text="text" in holds, clients=owners or one_bit) if one_bit else None
     return _OWN.format(
-        source=_one_line(source),
+        source=_fit_comment(source),
         source_text=quoted(source) + _read_as(encoding, header),
-        file=_one_line(file),
+        file=_fit_comment(file),
         name=quoted(name),
         promise=(
             _OWN_BASELINES
             if rule
-            else _PRIVATE.format(epsilon=float(epsilon or 8.0)) + _counted(roles, owners)
+            else _PRIVATE.format(epsilon=float(epsilon or 8.0)) + _write_client_count(roles, owners)
         ),
         holders=_holders(roles, min(one_bit, rows) if one_bit else choose_clients(rows)),
         test=_test_rows(test_source),
@@ -191,16 +191,16 @@ def _features(roles: set[str], reading: TextReading, rule: OneBitRule | None) ->
         lines.append('text = "binary"                       # which hashed words occur')
         lines.append(f"buckets = {rule.buckets:<28}# number of hash buckets for words")
         lines.append(
-            "row_norm = 1.0                      # long texts count no more than short ones"
+            "row_norm = 1.0                      # long texts have the same weight as short ones"
         )
     elif "text" in roles and reading.text == "binary":
         lines.append(
-            f'text = "binary"                       # hashed words: {_one_line(reading.why)}'
+            f'text = "binary"                       # hashed words: {_fit_comment(reading.why)}'
         )
     elif "text" in roles and reading.why:
         lines.append(
             'text = "listed"                       # words of a public list:'
-            f" {_one_line(reading.why)}"
+            f" {_fit_comment(reading.why)}"
         )
         lines.append(f"list = {quoted(reading.list)}")
     if roles & {"numeric", "categorical"}:
@@ -214,28 +214,27 @@ def _features(roles: set[str], reading: TextReading, rule: OneBitRule | None) ->
 
 def _read_as(encoding: str | None, header: bool | None) -> str:
     """The settings for reading a file, where they were given or detected."""
-    told = f"\nencoding = {quoted(encoding)}" if encoding else ""
+    encoding_line = f"\nencoding = {quoted(encoding)}" if encoding else ""
     if header is False:
         return (
-            f"{told}\nheader = false                        # its first line is a row, so columns"
+            f"{encoding_line}\nheader = false                        # its first line is a row, so columns"
             " are column_1, column_2, …"
         )
-    return told + (
+    return encoding_line + (
         "\nheader = true                         # its first line holds names" if header else ""
     )
 
 
-def _counted(roles: Mapping[str, str], owners: int) -> str:
+def _write_client_count(roles: Mapping[str, str], owners: int) -> str:
     """The number of clients, where only the rows determine it."""
     if "client" not in roles.values():
         return ""
     return (
-        f"clients = {owners:<28}# how many owners there are; should be known without looking at the"
-        " rows\n"
+        f"clients = {owners:<28}# number of owners; should be known without looking at the rows\n"
     )
 
 
-def _one_line(text: str) -> str:
+def _fit_comment(text: str) -> str:
     """Make a text fit for a comment: TOML allows no line ends or control characters there."""
     return "".join(
         letter if letter.isprintable() else "\ufffd" for letter in " ".join(text.split())
@@ -246,7 +245,7 @@ def _holders(roles: Mapping[str, str], clients: int) -> str:
     if "client" in roles.values():
         return 'partition = "client"                  # each owner in the client column is a client'
     lines = [
-        f"clients = {clients:<28}# no column says who owns a row, so rows are dealt out",
+        f"clients = {clients:<28}# no column says who owns a row, so rows are divided among them",
         (
             'partition = "iid"                     # at random; or "dirichlet" (by label), or'
             ' "client" with a client column below'

@@ -53,10 +53,10 @@ def problems(plan: Plan) -> list[str]:
                     " column has one role"
                 )
             seen.setdefault(name, role)
-    return [*found, *_allowed(plan, seen)]
+    return [*found, *_check_allowed(plan, seen)]
 
 
-def _allowed(plan: Plan, roles: dict[str, str]) -> list[str]:
+def _check_allowed(plan: Plan, roles: dict[str, str]) -> list[str]:
     """List columns of `allow_personal` that are not categorical, one sentence each."""
     return [
         f"data.columns.allow_personal cannot be used for column {name!r}, which is {roles[name]};"

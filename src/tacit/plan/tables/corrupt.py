@@ -69,7 +69,7 @@ class RandomLabels(_CorruptedRows):
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class FlippedLabels(_CorruptedRows):
-    """Labels in reverse order: the first class becomes the last, the second the last but one."""
+    """Labels in reverse order: the first class becomes the last, the second the second to last."""
 
     kind: Literal["flipped_labels"] = "flipped_labels"
     labels: _Part = 1.0

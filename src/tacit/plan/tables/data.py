@@ -75,7 +75,7 @@ class Data:
     random label distributions; into equal-sized or equally wide ranges of the column `by`.
     """
     deal: Literal["once", "every_round"] = "once"
-    """`iid`: rows stay with their client (`once`), or are divided anew before each round, as in
+    """`iid`: rows stay with their client (`once`), or are divided again before each round, as in
     some publications. `every_round` exists only in simulations and has no privacy guarantee, since
     no real client exchanges rows.
     """

@@ -67,8 +67,8 @@ class Server:
     `assumed_bad` of all updates.
     """
     assumed_bad: Share | None = None
-    """`trimmed_mean`, `multi_krum`, `zeno`, `mix`, a rule of your own: share of a round's clients that
-    may be bad; less than half, except for `zeno`.
+    """`trimmed_mean`, `multi_krum`, `zeno`, `mix`, a rule of your own: share of a round's clients
+    that may be bad; less than half, except for `zeno`.
     """
     bound: Positive | None = None
     """`norm_bound`, `centred_clipping`, a rule of your own: maximum L2 distance of an update from
@@ -108,7 +108,7 @@ class Server:
 
     @property
     def own_rule(self) -> Reference | None:
-        """The rule of the user's own, if the plan names one."""
+        """The user-defined rule, if the plan names one."""
         return self.rule if isinstance(self.rule, Reference) else None
 
     @property
@@ -179,8 +179,8 @@ def problems(plan: Plan) -> list[str]:
         for key in ("test_rows", "test_clients"):
             if getattr(server, key) is not None:
                 found.append(
-                    f"server.{key} cannot be used if all clients share one model; use data.limit, or"
-                    " remove it"
+                    f"server.{key} cannot be used if all clients share one model; use data.limit,"
+                    " or remove it"
                 )
     return found
 
@@ -209,7 +209,8 @@ def _rule_problems(plan: Plan) -> list[str]:
         )
     if server.rule_settings and not server.own_rule:
         found.append(
-            f"server.rule_settings cannot be used with {rule}; name a rule of your own, or remove it"
+            f"server.rule_settings cannot be used with {rule}; name a rule of your own, or remove"
+            " it"
         )
     if server.bound is not None and server.rule not in _BOUNDED and not server.own_rule:
         found.append(
@@ -249,8 +250,8 @@ def _rule_problems(plan: Plan) -> list[str]:
         server.mix or not (server.own_rule or server.rule in _WEIGHTED)
     ):
         found.append(
-            f"server.weights must be 'equal' with {rule}, which gives each client the same weight; got"
-            f" {server.weights!r}"
+            f"server.weights must be 'equal' with {rule}, which gives each client the same weight;"
+            f" got {server.weights!r}"
         )
     return found
 

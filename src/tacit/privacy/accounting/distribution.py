@@ -3,7 +3,7 @@ dp-accounting.
 
 Uses of one event are composed first: Gaussian noise by its closed form, equal pure losses by
 binomial probabilities, noise on a subsample by dp-accounting. Randomised response of the same
-epsilon dominates every pure mechanism (Kairouz, Oh and Viswanath 2015), so it stands for all of
+epsilon dominates every pure mechanism (Kairouz, Oh and Viswanath 2015), so it represents all of
 them. Discretisation is pessimistic: it overestimates delta at every epsilon (*Connect the Dots*,
 Doroshenko et al. 2022).
 """

@@ -36,8 +36,8 @@ Curve = tuple[float, ...]
 """Rényi divergence at each order."""
 
 ABOVE_ONE: Curve = tuple(10 ** (place / 50) for place in range(-400, 301))
-"""Orders at which divergences are added up, minus 1. They are close together, since each total uses
-its best order.
+"""Orders, minus 1, at which divergences are added up. They are close together, since each total
+uses its best order.
 """
 _SAMPLED: Curve = (
     *(place / 10 for place in range(1, 100)),
@@ -203,7 +203,7 @@ def compute_renyi_epsilon(charged: Sequence[tuple[Event, int]], delta: float) ->
 
 
 def _minimise_over_orders(delta: float, losses: Iterable[tuple[float, float]]) -> float:
-    """Epsilon at `delta` from Rényi divergences, each with its order less 1, at the best order;
+    """Epsilon at `delta` from Rényi divergences, each with its order minus 1, at the best order;
     rounded up.
 
     Source: Canonne, Kamath and Steinke 2020, proposition 12. With t = order - 1: D + ln(t/(1+t)) -

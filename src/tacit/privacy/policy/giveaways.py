@@ -19,8 +19,8 @@ _ALLOW = {
 
 
 def find_giveaways(policy: Policy) -> dict[str, str]:
-    """Say what each line of a policy (as `table.key`) gives away; lines that give nothing away are
-    left out.
+    """Say what each line of a policy (as `table.key`) reveals; lines that reveal nothing are left
+    out.
     """
     found = {f"allow.{key}": words for key, words in _ALLOW.items() if getattr(policy.allow, key)}
     exact = [one for one in policy.allow.disclosures if one in ("rows", "exact_ranges", "words")]

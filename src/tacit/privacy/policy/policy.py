@@ -16,12 +16,12 @@ from tacit.column_statistics.common_values import LEAST_CLIENTS
 from tacit.errors import PlanError, did_you_mean
 from tacit.extensions import Reference
 from tacit.plan.codec import Codec
-from tacit.plan.kinds import OWN, STRICT, Count, Name, fields_of, tables_in
+from tacit.plan.kinds import OWN, STRICT, Count, Name, list_fields, tables_in
 from tacit.plan.tables.model import Model
 from tacit.plan.toml import tree_of
 
 ANY = "*"
-"""In a list of [allow]: everything of that kind."""
+"""Entry of a list of [allow] that allows everything of its kind."""
 
 CleartextKind = Literal[
     "clients",
@@ -92,7 +92,7 @@ class Allow:
     votes: bool = False
     """Clients may vote on each other's updates (`[filter]`)."""
     trust_server: bool = False
-    """The guarantee may rely on trusting the server: to add noise to sums, or to look at sums only.
+    """The guarantee may rely on trusting the server: to add noise to sums, or to see only sums.
     Not needed with `[secure_aggregation]`, which relies on its helpers.
     """
     simulation_noise: bool = False
@@ -230,8 +230,8 @@ class SharePolicy:
     has a value; so plans with another rule are refused before a row is read.
     """
     min_k: Annotated[int, Ge(1)] = 50
-    """Fewest clients in a group of rows that cannot be told apart by everything released in all
-    runs. Where the whole site is one client, rows are counted.
+    """Fewest clients in a group of rows that are equal in everything released in all runs. Where
+    the whole site is one client, rows are counted.
     """
     min_l: Annotated[int, Ge(1)] = 2
     """Fewest different labels in such a group."""
@@ -259,8 +259,8 @@ def load_policy(path: Path) -> Policy:
         return parse_policy(path.read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise PlanError(
-            f"{path} cannot be read ({error.strerror}); without a policy nothing is allowed; write one"
-            " with `tacit policy init`"
+            f"{path} cannot be read ({error.strerror}); without a policy nothing is allowed; write"
+            " one with `tacit policy init`"
         ) from None
     except UnicodeDecodeError as error:
         raise PlanError(
@@ -310,8 +310,8 @@ def _explain(problem: Any) -> str:
         known = _list_keys(place[:-1])
         if key == "allow.columns":
             return (
-                "allow.columns: unknown key; list columns by role in a [columns] table: label, text,"
-                " numeric, …"
+                "allow.columns: unknown key; list columns by role in a [columns] table: label,"
+                " text, numeric, …"
             )
         return f"{key}: unknown key; known keys are {', '.join(known)}.{did_you_mean(word, known)}"
     if problem["type"] == "dataclass_type":
@@ -339,5 +339,5 @@ def _explain(problem: Any) -> str:
 
 def _list_keys(place: list[str]) -> list[str]:
     """Keys of a table of the policy."""
-    tables = tables_in(fields_of(Policy)[place[0]].annotation) if place else {"": Policy}
-    return list(fields_of(tables[""]))
+    tables = tables_in(list_fields(Policy)[place[0]].annotation) if place else {"": Policy}
+    return list(list_fields(tables[""]))

@@ -21,7 +21,7 @@ _NO_SHARE = """
 # columns = ["age", "outcome"]  # columns that may be released; quasi-identifiers are in site.toml
 # exact = []                    # of these, columns released even if only one person has a value
 # generalise = {age = ["ranges 10"]}  # how coarsely a column is released; without a rule, exactly
-# min_k = 50                    # clients that cannot be told apart by all rows ever released
+# min_k = 50                    # clients that share all values in all rows ever released
 # min_l = 2                     # different labels among them
 # max_share = 0.5               # of all rows, in all runs together
 """
@@ -57,8 +57,8 @@ _NOTES = {
     ),
     "epsilon": "per client and run, all evaluations together; counts against the limits",
     "rows_per_client": "held-out rows of a client that are counted",
-    "min_rows": "no counts are sent of fewer rows",
-    "min_clients": "nor of rows of fewer clients",
+    "min_rows": "no counts are sent for fewer rows",
+    "min_clients": "nor for rows of fewer clients",
     "max_parameters": "of the model",
     "max_local_steps": "of one client in one round",
     "max_minutes_per_round": "longest training on this machine for one request",

@@ -29,7 +29,7 @@ PSEUDONYM = 16
 
 
 class ExchangeKey(NamedTuple):
-    """What is charged once: an exchange of a round of a run."""
+    """The unit of a charge: one exchange of a round of a run."""
 
     run: str
     round_no: int
@@ -52,14 +52,14 @@ class ClaimCosts:
         self.known[name] = claims
         return name
 
-    def compute(self, db: sqlite3.Connection, paid: dict[str, int]) -> PrivacyCost:
+    def compute(self, db: sqlite3.Connection, charged: dict[str, int]) -> PrivacyCost:
         """Privacy loss of a client in a run, from the number of charges of each claim."""
-        for name in paid:
+        for name in charged:
             if name not in self.known:
                 row = db.execute("SELECT content FROM claims WHERE hash = ?", (name,)).fetchone()
                 self.known[name] = decode_claims(check_bytes(row[0] if row else None))
         return compute_cost(
-            tuple((self.known[name], times) for name, times in sorted(paid.items())), self.delta
+            tuple((self.known[name], times) for name, times in sorted(charged.items())), self.delta
         )
 
 
@@ -90,10 +90,10 @@ def decode_claims(content: bytes) -> Claims:
         raise sqlite3.DatabaseError("stored claims were changed") from None
 
 
-def decode_counts(paid: str) -> dict[str, int]:
+def decode_counts(charged: str) -> dict[str, int]:
     """Decode how often a client was charged for each claim, as a tally stores it."""
     try:
-        found: dict[str, int] = json.loads(paid)
+        found: dict[str, int] = json.loads(charged)
     except (TypeError, ValueError):
         raise sqlite3.DatabaseError("a stored tally was changed") from None
     return found
@@ -143,11 +143,11 @@ def decide_charges(
         rows = db.execute(
             "SELECT run, paid, micro FROM tallies WHERE person = ?", (person,)
         ).fetchall()
-        before = next((paid for run, paid, _ in rows if run == place.run), "{}")
+        before = next((charged for run, charged, _ in rows if run == place.run), "{}")
         if before not in after:
-            paid = count_after(decode_counts(before), name, claims, place.round_no)
-            after[before] = encode_canonical(paid).decode()
-            costs[after[before]] = claim_costs.compute(db, paid)
+            charged = count_after(decode_counts(before), name, claims, place.round_no)
+            after[before] = encode_canonical(charged).decode()
+            costs[after[before]] = claim_costs.compute(db, charged)
         now = after[before]
         life = costs[now].micro + sum(amount for run, _, amount in rows if run != place.run)
         why = find_exceeded_limit(limits, alone, costs[now], life)
@@ -171,7 +171,7 @@ def charge(
     reasons: dict[str, list[bytes]] = {}
     for person, why in found.refused.items():
         reasons.setdefault(why, []).append(person)
-    paid = [
+    charged = [
         {
             "paid": json.loads(now),
             "micro": own.micro,
@@ -186,7 +186,7 @@ def charge(
         "day": found.day,
         "delta": claim_costs.delta,
         "claims": name,
-        "paid": paid,
+        "paid": charged,
         "refused": refused,
     }
     if found.is_round and not claims:
@@ -214,21 +214,22 @@ def charge(
 def repeat_decision(
     before: dict[str, Any], place: ExchangeKey, persons: list[bytes], name: str
 ) -> dict[bytes, str]:
-    """Return the refusals of a repeated exchange; raise PolicyError if it is repeated with other
+    """Find the refusals of a repeated exchange; raise PolicyError if it is repeated with other
     claims.
     """
     if before["claims"] != name:
         raise PolicyError(
-            f"{place}: was requested before with other privacy claims; each exchange gets one response"
+            f"{place}: was requested before with other privacy claims; each exchange gets one"
+            " response"
         )
-    paid = {one for group in before["paid"] for one in split_pseudonyms(group["persons"])}
+    charged = {one for group in before["paid"] for one in split_pseudonyms(group["persons"])}
     refused = {
         one: group["why"]
         for group in before["refused"]
         for one in split_pseudonyms(group["persons"])
     }
     late = "was not among the clients when this exchange was charged; each exchange is charged once"
-    return {one: refused.get(one, late) for one in persons if one not in paid}
+    return {one: refused.get(one, late) for one in persons if one not in charged}
 
 
 def has_round_begun(db: sqlite3.Connection, place: ExchangeKey) -> bool:
@@ -253,7 +254,7 @@ def refuse_round(db: sqlite3.Connection, limits: Limits, place: ExchangeKey, day
     counted = db.execute("SELECT rounds FROM days WHERE day = ?", (day,)).fetchone()
     if counted and counted[0] >= limits.max_rounds_per_day and not has_round_begun(db, place):
         return (
-            f"limits.max_rounds_per_day = {limits.max_rounds_per_day:,}: this site already took part"
-            f" in {counted[0]:,} rounds on {day}"
+            f"limits.max_rounds_per_day = {limits.max_rounds_per_day:,}: this site already took"
+            f" part in {counted[0]:,} rounds on {day}"
         )
     return ""

@@ -1,8 +1,8 @@
 """What a site released in the clear over all runs: facts about its rows, and rows themselves.
 
 Several releases can be combined. Two rows that were equal in one release and differ in the next can
-be told apart, and so can rows of which only one was released. So the ledger keeps, for each row
-ever released, which other rows it cannot be told apart from. A release that would make such a group
+be distinguished, and so can rows of which only one was released. So the ledger keeps, for each row
+ever released, the rows that are indistinguishable from it. A release that would make such a group
 too small is refused.
 """
 
@@ -31,8 +31,8 @@ class RowToRelease(NamedTuple):
 
 
 class ReleasedRow(NamedTuple):
-    """A released row: its client, its label, and a number shared by all rows that no release tells
-    apart from it.
+    """A released row: its client, its label, and a number shared by all rows that no release
+    distinguishes from it.
     """
 
     person: bytes
@@ -41,7 +41,7 @@ class ReleasedRow(NamedTuple):
 
 
 def record_cleartext(
-    disk: LedgerFile, db: sqlite3.Connection, run: str, unit: str, told: dict[str, Any]
+    disk: LedgerFile, db: sqlite3.Connection, run: str, unit: str, facts_sent: dict[str, Any]
 ) -> None:
     """Record the facts that a run receives and whom budgets belong to; raise PolicyError if that
     differs from earlier runs.
@@ -56,7 +56,7 @@ def record_cleartext(
     same = db.execute(
         "SELECT entry FROM told WHERE run = ? ORDER BY entry DESC LIMIT 1", (run,)
     ).fetchone()
-    facts = {"run": run, "unit": unit, "told": told}
+    facts = {"run": run, "unit": unit, "told": facts_sent}
     if same and {key: disk.entry(int(same[0])).body[key] for key in facts} == facts:
         return
     db.execute("INSERT INTO told VALUES (?, ?)", (disk.append("told", facts), run))
@@ -70,8 +70,8 @@ def disclose(
     facts: dict[str, Any],
     share: SharePolicy,
 ) -> bool:
-    """Record which rows are released; raise PolicyError if too few people would be alike in
-    everything released by then.
+    """Record which rows are released; raise PolicyError if too few people would be equal in
+    everything released so far.
 
     Returns False if nothing is released, or the same rows as in this run's last entry.
     """

@@ -204,7 +204,7 @@ class SiteLedger:
             )
             db.execute("INSERT INTO forgotten VALUES (?)", (run,))
 
-    def record_cleartext(self, run: str, unit: str, told: dict[str, Any]) -> None:
+    def record_cleartext(self, run: str, unit: str, facts_sent: dict[str, Any]) -> None:
         """Record, on the disk, the facts about the rows that a run receives in the clear, before
         they are sent.
 
@@ -212,7 +212,7 @@ class SiteLedger:
         runs.
         """
         with self._disk.writing() as db:
-            releases.record_cleartext(self._disk, db, run, unit, told)
+            releases.record_cleartext(self._disk, db, run, unit, facts_sent)
 
     def disclose(
         self,

@@ -52,7 +52,7 @@ def format_micro(amount: int) -> str:
 
 
 @lru_cache(maxsize=1024)
-def compute_cost(paid: AnswerCounts, delta: float) -> PrivacyCost:
+def compute_cost(charged: AnswerCounts, delta: float) -> PrivacyCost:
     """Privacy loss of one client for the responses of one run. Cached, since many clients have
     equal responses.
 
@@ -60,7 +60,7 @@ def compute_cost(paid: AnswerCounts, delta: float) -> PrivacyCost:
     clear, have no epsilon per client. Under two neighbouring relations no common epsilon exists
     either; both are added up nevertheless, each at its delta, so that the budget is used up.
     """
-    answered = [(claims, times) for claims, times in paid if times]
+    answered = [(claims, times) for claims, times in charged if times]
     counted = [(_keep_bounded(claims), times) for claims, times in answered]
     relations = dict.fromkeys(claim.relation for claims, _ in counted for claim in claims)
     parts = [_sum_relation(relation, counted, delta) for relation in relations]
@@ -148,6 +148,6 @@ def get_limit(limits: Limits, key: str) -> float:
 
 
 def format_limit(limits: Limits, key: str) -> str:
-    """Format a limit on epsilon as it stands in the policy."""
+    """Format a limit on epsilon as the policy states it."""
     limit = getattr(limits, key)
     return f"limits.{key} is not set" if limit is None else f"limits.{key} = {limit:g} per client"

@@ -42,7 +42,7 @@ class ReplayedTables:
     rounds: dict[tuple[str, int], str] = field(default_factory=dict)
     answers: dict[int, tuple[str, str]] = field(default_factory=dict)
     forgotten: dict[str, int] = field(default_factory=dict)
-    told: dict[int, str] = field(default_factory=dict)
+    facts_sent: dict[int, str] = field(default_factory=dict)
     released: tuple[int, str] | None = None
 
 
@@ -72,7 +72,7 @@ def _replay(db: sqlite3.Connection, then: ReplayedTables, number: int, body: dic
     if kind == "forgotten":
         then.forgotten[body["run"]] = number
     if kind == "told":
-        then.told[number] = body["run"]
+        then.facts_sent[number] = body["run"]
     if kind == "disclosed":
         then.released = (number, body["released"])
     if kind not in ("reserved", "stored"):
@@ -81,15 +81,15 @@ def _replay(db: sqlite3.Connection, then: ReplayedTables, number: int, body: dic
     if kind == "reserved":
         if place in then.exchanges:
             return "it charges an exchange twice"
-        paid = body["claims"] != _NOTHING or body.get("round", False)
-        then.exchanges[place] = (number, None, None, int(paid))
-        if paid:
+        charged = body["claims"] != _NOTHING or body.get("round", False)
+        then.exchanges[place] = (number, None, None, int(charged))
+        if charged:
             then.rounds.setdefault((place.run, place.round_no), body["day"])
         return _replay_charges(db, then, number, place, body)
     if place not in then.exchanges or then.exchanges[place][1] is not None:
         return "it stores a response that was not reserved, or a second one"
-    reserved, _, _, paid = then.exchanges[place]
-    then.exchanges[place] = (reserved, number, bytes.fromhex(body["request"]), paid)
+    reserved, _, _, charged = then.exchanges[place]
+    then.exchanges[place] = (reserved, number, bytes.fromhex(body["request"]), charged)
     then.answers[number] = (body["answer"], place.run)
     return ""
 
@@ -113,11 +113,11 @@ def _replay_charges(
         claim_costs.known[name] if name in claim_costs.known else decode_claims(check_bytes(row[0]))
     )
     for group in body["paid"]:
-        paid = encode_canonical(group["paid"]).decode()
+        charged = encode_canonical(group["paid"]).decode()
         own = claim_costs.compute(db, group["paid"])
         if (own.micro, own.delta, own.bare) != (group["micro"], group["delta"], group["bare"]):
             return "its charge does not match the privacy loss of its claims"
-        tally = (paid, own.micro, own.delta, int(own.bare))
+        tally = (charged, own.micro, own.delta, int(own.bare))
         befores = dict[str, bool]()
         for person in split_pseudonyms(group["persons"]):
             before = then.tallies.get((person, place.run), (0, ("{}", 0, 0.0, 0)))[1][0]
@@ -126,7 +126,7 @@ def _replay_charges(
                     encode_canonical(
                         count_after(decode_counts(before), name, claims, place.round_no)
                     ).decode()
-                    == paid
+                    == charged
                 )
             if not befores[before]:
                 return "a client's charges do not follow from the entries before"
@@ -163,11 +163,11 @@ def _compare(disk: LedgerFile, db: sqlite3.Connection, then: ReplayedTables) -> 
     for day in then.rounds.values():
         counted[day] = counted.get(day, 0) + 1
     forgotten = {one[0] for one in db.execute("SELECT run FROM forgotten")}
-    told = dict(db.execute("SELECT entry, run FROM told").fetchall())
+    facts_sent = dict(db.execute("SELECT entry, run FROM told").fetchall())
     bad += [
         (number, "the facts it sent are not in the tables")
-        for number, run in then.told.items()
-        if told.get(number) != run
+        for number, run in then.facts_sent.items()
+        if facts_sent.get(number) != run
     ]
     gone = read_released(db)
     if then.released and hash_released(gone) != then.released[1]:
@@ -175,7 +175,7 @@ def _compare(disk: LedgerFile, db: sqlite3.Connection, then: ReplayedTables) -> 
     more = [
         len(kept) > len(then.tallies),
         len(found) > len(then.exchanges),
-        len(told) > len(then.told),
+        len(facts_sent) > len(then.facts_sent),
         gone and not then.released,
     ]
     last = disk.receipt().counter

@@ -45,7 +45,7 @@ _SEEN_BY = {
     "peers": "the other clients",
     "everyone": "everyone who gets a model",
 }
-"""Names of the views of a claim."""
+"""Descriptions of the views of a claim."""
 
 POOLED = "none: rows are pooled in one place"
 _TELLING = 20.0
@@ -170,8 +170,8 @@ def write_verdict(stated: Sequence[Total]) -> str:
             )
         if stated[0].basis == HIDDEN:
             return (
-                "There is no differential privacy: what a client sends is hidden from the server, but"
-                " other clients can read it."
+                "There is no differential privacy: what a client sends is hidden from the server,"
+                " but other clients can read it."
             )
         if stated[0].basis == COARSE:
             return "There is no guarantee: no epsilon can be proved for this run."
@@ -207,8 +207,8 @@ def _describe_updates(account: Account) -> str:
         times = "once" if one.times == 1 else f"{one.times:,} times"
         if is_subsampled(one.claims):
             sampled = (
-                f"in each of {_count_rounds(one.times)}, a client was sampled {_describe_rate(one)} and"
-                f" then sent {how}"
+                f"in each of {_count_rounds(one.times)}, a client was sampled {_describe_rate(one)}"
+                f" and then sent {how}"
             )
             continue
         if one.claims[0].unit in ANSWERS:
@@ -337,12 +337,13 @@ def write_planned(claims_at: Callable[[int], tuple[Claim, ...]], rounds: int, de
     figures = [format_epsilon(total.epsilon, total.unit) for total in singles]
     if grows and singles:
         figures.append(
-            f"which adds up to epsilon {format_bound(singles[0].epsilon or 0.0)} × parameters per update"
+            f"which adds up to epsilon {format_bound(singles[0].epsilon or 0.0)} × parameters per"
+            " update"
         )
     else:
         figures.append(
-            f"epsilon {format_bound(update.epsilon)} {format_unit('update', update.delta)}, for up to {_MANY:,}"
-            " parameters"
+            f"epsilon {format_bound(update.epsilon)} {format_unit('update', update.delta)}, for up"
+            f" to {_MANY:,} parameters"
         )
     figures.append(_describe_planned_run(stated[-1], rounds, grows))
     return f"{write_verdict(stated)} At most {', '.join(figures)}, if you {claims[0].relation}; {trust}"

@@ -125,14 +125,14 @@ def _describe_words(text: str, settings: dict[str, Any]) -> str:
         "which words are adjacent": settings.get("ngrams", 1) > 1,
         "parts of words that are in no dictionary": bool(settings.get("characters")),
     }
-    told = [what for what, asked in further.items() if asked]
+    revealed = [what for what, asked in further.items() if asked]
     whose = (
         "Words: inputs are words of a public list, so a reader of a single update learns which of"
         " them a client uses."
     )
     if text == "hashed words":
         whose = "Words: text is hashed with a public function, which a dictionary can invert."
-    return f"{whose} Inputs also reveal {', '.join(told)}." if told else whose
+    return f"{whose} Inputs also reveal {', '.join(revealed)}." if revealed else whose
 
 
 def _describe_channels(settings: dict[str, Any]) -> str:

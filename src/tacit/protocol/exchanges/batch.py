@@ -42,8 +42,8 @@ def train_together(train: UpdateExchange, site: Site, worker: Worker, request: R
 
 
 def sum_updates(train: UpdateExchange, site: Site, worker: Worker, request: Request) -> Gathered:
-    """Compute what `respond_one_by_one` computes for training, to the bit, where updates are summed
-    as they are.
+    """Compute what `respond_one_by_one` computes for training, to the bit, where unencoded updates
+    are summed.
 
     No message is built: only its length is used, which is known. If the sum is not finite, some
     update was not, and the chunk is processed again one by one.

@@ -30,7 +30,7 @@ class ContributorHeads(NamedTuple):
     first: training.Matrix
     senders: Names
     heads: NDArray[np.float32]
-    all_beside: NDArray[np.float32] | None
+    stacked: NDArray[np.float32] | None
     digests: list[bytes]
 
 
@@ -64,11 +64,11 @@ def compute_gains(
 ) -> NDArray[np.float32]:
     """By how much the heads at `places` lower each row's loss, of shape (rows, heads)."""
     before = training.compute_losses(rows, labels, training.stack_heads(question.first[None]))
-    if question.all_beside is None:
+    if question.stacked is None:
         return before - training.compute_losses(
             rows, labels, training.stack_heads(question.heads[places])
         )
-    return before - training.compute_losses(rows, labels, question.all_beside)[:, places]
+    return before - training.compute_losses(rows, labels, question.stacked)[:, places]
 
 
 def decide_votes(gained: NDArray[np.float32], rule: VoteRule) -> NDArray[np.bool_]:

@@ -89,16 +89,16 @@ class DiscloseRows(Exchange):
         header = messages.expect(message, run=self.run, codec=ROWS).header
         intake.check(header.sender, header.round_no, header.weight)
         if header.dim:
-            total.arrived.append(self._unpacked(message))
+            total.arrived.append(self._unpack(message))
         elif header.payload_size:
             raise WireError(
-                f"rows from sender {header.sender} refused: needs no payload with no rows, got"
-                f" {header.payload_size:,} bytes"
+                f"rows from sender {header.sender} refused: it announces no rows but has a payload"
+                f" of {header.payload_size:,} bytes"
             )
         total.weight += header.weight
         intake.note(header.sender)
 
-    def _unpacked(self, message: messages.Message) -> pl.DataFrame:
+    def _unpack(self, message: messages.Message) -> pl.DataFrame:
         try:
             return check_kinds(
                 unpack_rows(message.payload.tobytes(), self.columns, message.header.dim),

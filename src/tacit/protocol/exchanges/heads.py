@@ -131,12 +131,12 @@ class Heads(Exchange):
                 )
             case "record":
                 return training.train_head(
-                    rows, labels, first, steps, partial(self._noised_sum, own)
+                    rows, labels, first, steps, partial(self._sum_with_noise, own)
                 )
             case _:
                 assert_never(settings.protect)
 
-    def _noised_sum(
+    def _sum_with_noise(
         self, own: ClientDraws, rows: training.Matrix, slopes: training.Matrix, step: int
     ) -> training.Matrix:
         assert self.scale is not None, "a checked plan says how much noise"
@@ -155,7 +155,7 @@ class Heads(Exchange):
         intake.check(header.sender, header.round_no, header.weight)
         if not np.isfinite(message.payload[: 4 * self.place.size].view("<f4")).all():
             raise WireError(
-                f"head from sender {header.sender} refused: needs finite values, got others"
+                f"head from sender {header.sender} refused: it contains NaN or infinite values"
             )
         total.rows[header.sender] = message.payload.copy()
         intake.note(header.sender)

@@ -167,8 +167,8 @@ class HelperSums(Exchange):
         outcome, refused = self.shared.finish_without_sum(state), list(total.refused)
         if shares.weight < self.terms.min_clients:
             why = (
-                f"round lost: needs at least {self.terms.min_clients:,} clients in a secure sum,"
-                f" got {shares.weight:,}"
+                f"round lost: {shares.weight:,} clients responded, and secure aggregation requires"
+                f" at least {self.terms.min_clients:,}"
             )
             refused = [Refusal(sender=0, reason=why)]
         return replace(

@@ -81,7 +81,7 @@ class SecretSharing:
     def share(self, client: Client, message: Payload, round_no: int) -> Payload:
         """The server's share of a client's message; the same each time, since keys have an address."""
         numbers, own = self.integers.read(message, self.dim), self._own_keys(client)
-        now = self._of_round(
+        now = self._derive_secrets(
             own, round_no, secure_aggregation.derive_salt(self.terms, own.salt, round_no, numbers)
         )
         return secure_aggregation.subtract_masks(numbers, [one.seed for one in now]).view(np.uint8)
@@ -91,17 +91,17 @@ class SecretSharing:
         own = self._own_keys(client)
         numbers, cut = self.integers.read(message, self.dim), self.terms.share_size
         salt = secure_aggregation.derive_salt(self.terms, own.salt, round_no, numbers)
-        now = self._of_round(own, round_no, salt)
+        now = self._derive_secrets(own, round_no, salt)
         payload = np.empty(self.payload_size, np.uint8)
         secure_aggregation.subtract_masks(
             numbers, [one.seed for one in now], out=payload[:cut].view(numbers.dtype)
         )
         payload[cut:] = np.frombuffer(
-            self._sealed_keys(client, own) + salt + b"".join(one.token for one in now), np.uint8
+            self._seal_keys(client, own) + salt + b"".join(one.token for one in now), np.uint8
         )
         return payload
 
-    def _of_round(
+    def _derive_secrets(
         self, own: OwnKeys, round_no: int, salt: bytes
     ) -> list[secure_aggregation.RoundSecrets]:
         return [
@@ -120,7 +120,7 @@ class SecretSharing:
             self._keys[name] = OwnKeys(shared, own.sealed("salt").key)
         return self._keys[name]
 
-    def _sealed_keys(self, client: Client, own: OwnKeys) -> bytes:
+    def _seal_keys(self, client: Client, own: OwnKeys) -> bytes:
         """A client's keys, sealed for the helpers."""
         name = client.slot.name
         if name not in self._sealed:

@@ -55,12 +55,10 @@ def receive_site_sum(
         dim=agreement.dim,
     ).header
     if header.payload_size < 8:
-        raise WireError(f"sum from site {header.sender} refused: needs a list of clients, got none")
+        raise WireError(f"sum from site {header.sender} refused: it has no list of clients")
     count = int(message.payload[:8].view("<i8")[0])
     if not 0 <= count <= (header.payload_size - 8) // 8:
-        raise WireError(
-            f"sum from site {header.sender} refused: needs as many names as it says, got fewer"
-        )
+        raise WireError(f"sum from site {header.sender} refused: it has fewer names than it states")
     names = message.payload[8 : 8 + 8 * count].view("<i8").tolist()
     stranger = next((name for name in names if clients is not None and name not in clients), None)
     if stranger is not None:

@@ -86,7 +86,7 @@ class SummedVotes(VoteExchange):
             state.arrays[SENDERS],
         )
         count = np.zeros(self.clients)
-        for on in self._assigned(senders, state.round_no)[np.searchsorted(senders, testers)]:
+        for on in self._assign(senders, state.round_no)[np.searchsorted(senders, testers)]:
             count[on] += 1
         total = self.sharing.integers.build_sum(numbers, clients)
         votes = self.codec.decode(total, public=PublicDraws(b""), own=ServerDraws(b"")).astype(

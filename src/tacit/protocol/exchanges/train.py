@@ -36,20 +36,20 @@ from tacit.training import Worker
 from tacit.training.compiled.blas import one_thread
 
 SALT = 16
-"""Bytes that hide what a client commits to until it sends it: without them, trying all short
-messages opens a commitment.
+"""Bytes of the salt that hides a client's commitment until the message is sent: without it, a
+search over all short messages would open it.
 """
 Arrays = dict[str, NDArray[Any]]
-"""What an exchange leaves for the next, by name."""
+"""Arrays that an exchange leaves for the next one, by name."""
 
 Member = Callable[[Vector, int], server.ServerUpdate | None]
-"""The server as one more member of the average: from the model and the round to what it learned
-from rows of its own.
+"""The server as one more member of the average: computes its own update from the model and the
+round.
 """
 
 Judge = Callable[[Vector, int], server.TrustedReference]
-"""A server that judges updates by rows of its own: from the model and the round to what it makes of
-these rows.
+"""A server that judges updates by its own rows: computes its results on them from the model and the
+round.
 """
 
 
@@ -257,10 +257,10 @@ class UpdateExchange(Exchange):
         )
 
     def step(self, state: State, total: Sum | CollectedUpdates) -> State:
-        """Take the server's step; where clients decode, keep the sum as it is, to be sent back.
+        """Take the server's step; where clients decode, keep the sum unread, to be sent back.
 
         With weight zero, or fewer clients than the codec needs, there is no mean: without rows at
-        the server the model stays as it is. A server that adds noise adds it then too, so that the
+        the server the model does not change. A server that adds noise adds it then too, so that the
         model does not reveal whether anybody responded.
         """
         terms = self.agreement

@@ -75,12 +75,12 @@ class VoteExchange(Exchange):
     def respond(self, client: Client, request: Request) -> Frame | None:
         """Evaluate the heads of the assigned contributors on the client's own test rows, and vote."""
         terms, site, slot = self.agreement, client.site, client.slot
-        question = self._question(request)
+        question = self._read_heads(request)
         rows, labels = site.compute_head_inputs(question.model, slot, request.round_no, tests=True)
         if not len(rows):
             return None
         senders = question.senders
-        on = self._assigned(senders, request.round_no)[np.searchsorted(senders, slot.name)]
+        on = self._assign(senders, request.round_no)[np.searchsorted(senders, slot.name)]
         places = np.searchsorted(senders, on)
         helped = decide_votes(compute_gains(question, places, rows, labels), self.settings.vote)
         asked = [question.digests[place] for place in places.tolist()]
@@ -100,9 +100,9 @@ class VoteExchange(Exchange):
         """The number of contributors to vote on, read from the message itself: what the server
         claims in addition changes no privacy loss.
         """
-        return len(self._question(request).senders)
+        return len(self._read_heads(request).senders)
 
-    def _question(self, request: Request) -> ContributorHeads:
+    def _read_heads(self, request: Request) -> ContributorHeads:
         """The heads in a request; the same bytes are decoded once for all clients of a site."""
         kept, payload = self._laid_out, request.frame[1]
         if kept is None or kept[0] is not payload:
@@ -129,8 +129,8 @@ class VoteExchange(Exchange):
             senders[0] < 0 or senders[-1] >= self.clients or (np.diff(senders) <= 0).any()
         ):
             raise WireError(
-                f"votes refused: need contributors among the {self.clients:,} clients of the run,"
-                " each once, got others"
+                "votes refused: contributors must be distinct clients of the run, from 0 to"
+                f" {self.clients - 1:,}, in ascending order"
             )
         changes = (
             payload[ends + 8 * count :]
@@ -141,7 +141,7 @@ class VoteExchange(Exchange):
             model, place.matrix(model), senders, changes, everybody=few is None or few >= count - 1
         )
 
-    def _assigned(self, senders: Names, round_no: int) -> NDArray[np.int64]:
+    def _assign(self, senders: Names, round_no: int) -> NDArray[np.int64]:
         kept = self._drawn
         if kept is None or kept[0] != round_no or not np.array_equal(kept[1], senders):
             random = self.agreement.public.at(round_no, "testers").generator()
@@ -166,7 +166,7 @@ class VoteExchange(Exchange):
     def decide(self, state: State, new: Ballots) -> ExchangeOutcome:
         """Keep the accepted contributors in the cohort, and record all scores."""
         senders = state.arrays[SENDERS]
-        former = _unpacked(state.arrays.get(BALLOTS), self.clients)
+        former = _unpack(state.arrays.get(BALLOTS), self.clients)
         ballots = former.plus(new, self.settings.memory)
         here = _taken(ballots, senders)
         decision = server.decide(self.settings, here)
@@ -185,16 +185,17 @@ class VoteExchange(Exchange):
             for key, value in state.arrays.items()
             if key not in (HEADS, SENDERS, COMMITMENTS)
         }
-        arrays[BALLOTS] = _packed(ballots)
+        arrays[BALLOTS] = _pack(ballots)
         after = replace(state, cohort=accepted, arrays=arrays)
         if self.settings.aggregate == "heads":
             return ExchangeOutcome(
-                state=self._averaged(after, state.arrays[HEADS][~decision.rejected]), notes=(note,)
+                state=self._average_heads(after, state.arrays[HEADS][~decision.rejected]),
+                notes=(note,),
             )
         bound = dict(zip(senders.tolist(), map(bytes, state.arrays[COMMITMENTS]), strict=True))
         return ExchangeOutcome(state=replace(after, commitments=bound), notes=(note,))
 
-    def _averaged(self, state: State, heads: NDArray[np.float32]) -> State:
+    def _average_heads(self, state: State, heads: NDArray[np.float32]) -> State:
         """Take the server's step with the mean of the accepted heads, and nothing else."""
         if not len(heads):
             return state
@@ -250,7 +251,7 @@ class Votes(VoteExchange):
         terms, message = self.agreement, messages.parse(*frame)
         header = messages.expect(message, run=terms.run, codec=self.name, dim=terms.dim).header
         intake.check(header.sender, header.round_no, header.weight)
-        on = self._assigned(intake.everyone, header.round_no)[
+        on = self._assign(intake.everyone, header.round_no)[
             np.searchsorted(intake.everyone, header.sender)
         ]
         votes, kept = single_vote.decode_votes(message.payload, len(on))
@@ -277,11 +278,11 @@ def _largest(epsilon: float | tuple[float, ...] | None) -> float | None:
     return max(epsilon) if isinstance(epsilon, tuple) else epsilon
 
 
-def _packed(ballots: Ballots) -> NDArray[np.float64]:
+def _pack(ballots: Ballots) -> NDArray[np.float64]:
     return np.stack([ballots.votes, ballots.squares, ballots.fourths, ballots.count, ballots.noise])
 
 
-def _unpacked(array: NDArray[np.float64] | None, clients: int) -> Ballots:
+def _unpack(array: NDArray[np.float64] | None, clients: int) -> Ballots:
     if array is None:
         return Ballots.none(clients)
     return Ballots(
@@ -294,4 +295,4 @@ def _unpacked(array: NDArray[np.float64] | None, clients: int) -> Ballots:
 
 
 def _taken(ballots: Ballots, names: Names) -> Ballots:
-    return _unpacked(_packed(ballots)[:, names], len(names))
+    return _unpack(_pack(ballots)[:, names], len(names))

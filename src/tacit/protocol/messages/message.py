@@ -25,7 +25,7 @@ Word = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
 
 
 class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
-    """Who sends what to which round; array-like, so that field names cost no bytes."""
+    """Sender, content and round of a message; array-like, so that field names take no bytes."""
 
     run: Word
     round_no: NonNegative
@@ -113,7 +113,7 @@ def expect(message: Message, **wanted: Any) -> Message:
         got = getattr(message.header, key)
         if got != value:
             raise WireError(
-                f"message from sender {message.header.sender} refused: needs {key} {value!r}, got"
+                f"message from sender {message.header.sender} refused: {key} must be {value!r}, got"
                 f" {got!r}"
             )
     return message

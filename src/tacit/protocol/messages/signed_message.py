@@ -27,8 +27,8 @@ Word = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
 Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 Kind = Literal["open", "rows", "begin", "ask", "help", "measure", "end"]
 Status = Literal["", "ok", "policy", "budget", "data", "question", "unknown run", "failed"]
-"""Empty in a request. A site that does not respond gives one of the others and no further text:
-its reasons stay in its log.
+"""Status of a reply; empty in a request. A site that does not respond gives one of the others and
+no further text: its reasons stay in its log.
 """
 
 
@@ -72,10 +72,11 @@ class SignedMessage(msgspec.Struct, frozen=True):
     def check_signature(self, key: ec.EllipticCurvePublicKey) -> None:
         """Raise WireError unless the message was signed with this key."""
         try:
-            key.verify(self.signature, _signed(self.subject, self.digest), _SIGNED_BY)
+            key.verify(self.signature, _bytes_to_sign(self.subject, self.digest), _SIGNED_BY)
         except InvalidSignature:
             raise WireError(
-                f"message of site {self.subject.site!r} refused: it is not signed with the site's key"
+                f"message of site {self.subject.site!r} refused: it is not signed with the site's"
+                " key"
             ) from None
 
 
@@ -86,7 +87,7 @@ def write(
 ) -> bytes:
     """Encode a message, signed if a key is given."""
     digest = hashlib.sha256(body).digest()
-    signature = key.sign(_signed(subject, digest), _SIGNED_BY) if key is not None else b""
+    signature = key.sign(_bytes_to_sign(subject, digest), _SIGNED_BY) if key is not None else b""
     head = msgspec.msgpack.encode(_Header(subject, digest, len(body), signature))
     return b"".join((_LEAD.pack(_MAGIC, len(head)), head, body))
 
@@ -136,5 +137,5 @@ def expect(message: SignedMessage, **wanted: object) -> SignedMessage:
     return message
 
 
-def _signed(subject: MessageSubject, digest: bytes) -> bytes:
+def _bytes_to_sign(subject: MessageSubject, digest: bytes) -> bytes:
     return b"tacit letter" + msgspec.msgpack.encode(subject) + digest

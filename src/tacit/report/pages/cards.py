@@ -30,7 +30,7 @@ def build_cards(run: Summary) -> list[FigureCard]:
         _result(run, ours),
         *(card for card in distances if card),
         *_bytes(run, ours),
-        *_disclosed(run),
+        *_build_disclosed_card(run),
         *_attack(ours),
         _promise(run, ours),
     ]
@@ -89,7 +89,7 @@ def _bytes(run: Summary, ours: ArmFigures) -> list[FigureCard]:
     ]
 
 
-def _disclosed(run: Summary) -> list[FigureCard]:
+def _build_disclosed_card(run: Summary) -> list[FigureCard]:
     shared = run.shared
     if shared is None:
         return []
@@ -128,7 +128,7 @@ def list_facts(run: Summary) -> list[tuple[str, str]]:
     found = [
         *_data_facts(run),
         *_sharing_facts(run),
-        *_corrupted_facts(run),
+        *_list_corrupted_facts(run),
         *_warm_facts(run),
         *list_method_facts(run.plan),
         *_refusal_facts(run),
@@ -195,7 +195,7 @@ def _sharing_facts(run: Summary) -> list[tuple[str, str]]:
     ]
 
 
-def _corrupted_facts(run: Summary) -> list[tuple[str, str]]:
+def _list_corrupted_facts(run: Summary) -> list[tuple[str, str]]:
     """Clients that an experiment corrupted."""
     found = run.corrupted
     if found is None:

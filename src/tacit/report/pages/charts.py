@@ -34,8 +34,10 @@ class Bins(NamedTuple):
 def build_charts(run: Summary) -> dict[str, dict[str, Figure]]:
     """Build the page's charts: name to one figure per choice of the reader, without empty charts."""
     every = {
-        "metric": {phrasing.METRICS[name]: _by_round(run, name) for name in _metric_order(run)},
-        "loss": {"loss": _by_round(run, "loss")},
+        "metric": {
+            phrasing.METRICS[name]: _chart_by_round(run, name) for name in _metric_order(run)
+        },
+        "loss": {"loss": _chart_by_round(run, "loss")},
         "bytes": {"bytes": _bytes(run)},
         "spread": {"accuracy": _spread(run)},
         "rows": {"rows": _rows(run)},
@@ -53,7 +55,7 @@ def _metric_order(run: Summary) -> list[str]:
     return sorted(names, key=lambda name: name != run.leading)
 
 
-def _by_round(run: Summary, name: str) -> Figure:
+def _chart_by_round(run: Summary, name: str) -> Figure:
     last = max((arm.rounds for arm in run.arms), default=1)
     return chart_by_round(
         [line for arm in run.arms if (line := build_line(arm, name, last))], name, last

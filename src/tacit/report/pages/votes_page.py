@@ -75,7 +75,7 @@ def build_section(votes: VoteFigures) -> VotesSection:
         )
     return VotesSection(
         sentence=f"{votes.sentence[0].upper()}{votes.sentence[1:]}.",
-        found=_found(votes),
+        found=_describe_detection(votes),
         drawing=_drawing(votes),
         grids=grids,
         corrupted=bool(votes.corrupted),
@@ -89,7 +89,7 @@ def _row(one: ClientScore, votes: VoteFigures) -> tuple[str, ...]:
     return (f"{one.client}", format_score(one), voted, times if one.rejected_in else "", *mark)
 
 
-def _found(votes: VoteFigures) -> str:
+def _describe_detection(votes: VoteFigures) -> str:
     """How well the last round's rejections match an experiment's corrupted clients."""
     if votes.found is None:
         return ""

@@ -107,7 +107,7 @@ def _chart_clients_needed(sweep: Sweep, metric: str) -> Chart:
     figures: dict[str, Figure] = {}
     for unit in UNITS:
         found = find_clients_needed(sweep, unit)
-        lines = [_needed_line(sweep, number, one) for number, one in enumerate(found)]
+        lines = [_chart_needed_clients(sweep, number, one) for number, one in enumerate(found)]
         scale = _scale(sorted({x for one in found for x, _ in one.points}))
         clients = sorted({float(one.settings[KEY]) for one in sweep.tried}) if lines else []
         above: Figure = {"title": {"text": "clients needed"}, **_scale(clients)}
@@ -133,7 +133,7 @@ def _chart_clients_needed(sweep: Sweep, metric: str) -> Chart:
     return made._replace(keys=phrasing.METRICS[sweep.leading])
 
 
-def _needed_line(sweep: Sweep, number: int, one: ClientsNeeded) -> Figure:
+def _chart_needed_clients(sweep: Sweep, number: int, one: ClientsNeeded) -> Figure:
     name = phrasing.format_metric(sweep.leading, one.level)
     return {
         "type": "scatter",

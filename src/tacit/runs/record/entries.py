@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from tacit.privacy.claim import Claim
 
 VERSION = 3
-"""Version of the record format. Version 1 had no checksums, version 2 short ones and no signatures."""
+"""Version of the record format. Version 1 had no checksums, version 2 short ones and no signatures.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,12 +133,13 @@ class WarmStarted:
 
 @dataclass(frozen=True, kw_only=True)
 class Released:
-    """One entry of the ledger, written before clients send anything: the privacy loss of an exchange.
+    """One entry of the ledger, written before clients send anything: the privacy loss of an
+    exchange.
 
-    Round 0 is before the first round. `claim` is a Claim as JSON; `busiest` is the largest number of
-    times that any client has been charged for this claim, including this time. `request` is the
-    SHA-256 of the request and its recipients: an equal request gets equal responses. `superseded` is
-    never written; the reader sets it on a release that a resumed run did not repeat.
+    Round 0 is before the first round. `claim` is a Claim as JSON; `busiest` is the largest number
+    of times that any client has been charged for this claim, including this time. `request` is the
+    SHA-256 of the request and its recipients: an equal request gets equal responses. `superseded`
+    is never written; the reader sets it on a release that a resumed run did not repeat.
     """
 
     arm: str
@@ -187,7 +189,7 @@ class Spent:
     """The ledger's totals after a round, for the client that took part most often, each a Total as
     JSON.
 
-    They serve to watch a running run; a report recomputes totals from the releases. `statement` is
+    They let an observer follow a run; a report recomputes totals from the releases. `statement` is
     only in records of an early version.
     """
 
@@ -209,7 +211,7 @@ class Spent:
                     "unit": unit,
                     "epsilon": epsilon,
                     "delta": float(delta or 0),
-                    "basis": "as it was recorded",
+                    "basis": "as recorded",
                 }
             )
         return {**values, "totals": found}

@@ -136,7 +136,7 @@ def _last_checksum(path: Path, content: bytes) -> str:
     for number, line in enumerate(lines, start=1):
         checksum = _split_checksum(path, number, line, checksum)[1]
     if rest:
-        raise _damaged(path, len(lines) + 1, "it is truncated")
+        raise _build_damage_error(path, len(lines) + 1, "it is truncated")
     return checksum
 
 
@@ -199,7 +199,7 @@ def _lines(
             else _entry(path, number, line)
         )
         if isinstance(entry, Started) and entry.version > 1 and not has_checksums:
-            raise _damaged(
+            raise _build_damage_error(
                 path, number, "its checksum is missing, or an earlier version of Tacit wrote it"
             )
         yield begins, entry, before
@@ -241,7 +241,7 @@ def _entry(path: Path, number: int, line: bytes) -> Entry | None:
         entry: Entry = kind(**{name: value for name, value in values.items() if name in known})
         return entry
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise _damaged(path, number, str(error)) from None
+        raise _build_damage_error(path, number, str(error)) from None
 
 
 _BEFORE_CHECKSUM, _AFTER_CHECKSUM, _DIGITS = b', "sum": "', b'"}', 64
@@ -265,9 +265,9 @@ def _split_checksum(path: Path, number: int, line: bytes, before: str) -> tuple[
     content = line[:-_LENGTH_OF_ENDING] + b"}"
     checksum = _next_checksum(before, content)
     if line[-_LENGTH_OF_ENDING:] != _ending(checksum):
-        raise _damaged(path, number, "its checksum does not match")
+        raise _build_damage_error(path, number, "its checksum does not match")
     return content, checksum
 
 
-def _damaged(path: Path, number: int, reason: str) -> RunError:
+def _build_damage_error(path: Path, number: int, reason: str) -> RunError:
     return RunError(f"{path}: entry {number} is damaged ({reason}); the run cannot be read")

@@ -1,5 +1,5 @@
-"""Robust aggregation: combine single updates to one mean update that a few malicious clients cannot
-steer.
+"""Robust aggregation: combine single updates into one mean update that a few malicious clients
+cannot steer.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from tacit.server.rules.matrix import Floats, Matrix, count_bad, mean
 from tacit.server.rules.neighbours import mix_neighbours, multi_krum
 
 Memory = dict[str, NDArray[Any]]
-"""What a rule remembers between rounds, by name; empty for most."""
+"""A rule's memory between rounds, by name; empty for most rules."""
 
 MEMORY = "rule."
-"""How the name of everything that a rule remembers begins."""
+"""Prefix of the names of a rule's memory in the server's state."""
 _CENTRE, _NAMES, _HISTORY = "rule.centre", "rule.names", "rule.history"
 
 
@@ -62,8 +62,7 @@ class RuleInput(Updates):
 
 
 Combine = Callable[[RuleInput, Memory], tuple[Vector, Memory]]
-"""A rule: from a round's updates and what it remembers to the mean update and what it remembers
-from now on.
+"""A rule: takes a round's updates and its memory, returns the mean update and its new memory.
 """
 
 

@@ -15,9 +15,9 @@ def foolsgold(rows: Matrix, history: Matrix) -> Vector:
     others'.
 
     `history` is the sum of each client's updates, this round included, in the order of `rows`. Edge
-    cases: if all clients are alike all weights and the mean are zero; a single client has weight 1.
-    Source: Fung et al. 2020 (The Limitations of Federated Learning in Sybil Settings), algorithm 1,
-    with a mean for its sum.
+    cases: if all clients are equal, all weights and the mean are zero; a single client has weight
+    1. Source: Fung et al. 2020 (The Limitations of Federated Learning in Sybil Settings), algorithm
+    1, with a mean in place of its sum.
     """
     return mean(rows, compute_client_weights(history))
 

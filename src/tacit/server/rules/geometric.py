@@ -9,12 +9,14 @@ from tacit.server.rules.coordinates import median
 from tacit.server.rules.matrix import Floats, Matrix, compute_norms, weighted_sum
 
 _TINY = 1e-6
-"""Distances count as at least this share of the median one, so that a point on a row divides by no
-zero.
+"""Lower bound on distances as a share of the median one, so that a point that equals a row causes
+no division by zero.
 """
 
 _CLOSE, _MOST_STEPS = 1e-6, 100
-"""It ends when a step is shorter than this share of the median distance, or after so many."""
+"""The iteration ends when a step is shorter than this share of the median distance, or after this
+number of steps.
+"""
 
 
 def geometric_median(rows: Matrix, weights: Floats | None = None) -> Vector:

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Order = NDArray[np.int64]
 
 _BLOCK = 1 << 20
-"""How many values a block has at most, unless a single column has more."""
+"""Maximum number of values of a block, unless a single column has more."""
 
 
 def iterate_blocks(rows: Matrix) -> Iterator[tuple[slice, Floats]]:
@@ -91,7 +91,7 @@ def find_smallest(scores: Floats, count: int) -> Order:
 
 
 def count_bad(clients: int, share: float, most: float = 0.5) -> int:
-    """The number of clients assumed malicious: the share rounded up, but always less than `most` of
-    them.
+    """The number of clients assumed malicious: the share rounded up, but always below the share
+    `most`.
     """
     return max(0, min(math.ceil(share * clients - 1e-9), math.ceil(most * clients) - 1))

@@ -1,4 +1,4 @@
-"""An aggregation rule of the user's own: imported and checked when a run starts, called by the
+"""A user-defined aggregation rule: imported and checked when a run starts, called by the
 server in each round.
 """
 
@@ -20,7 +20,7 @@ _OWN = f"{MEMORY}own."
 
 
 def check_own_rule(settings: plan.Server) -> None:
-    """Raise PlanError if a plan names a rule of the user's own that cannot be called; a run calls
+    """Raise PlanError if a plan names a user-defined rule that cannot be called; a run calls
     this before it reads data.
     """
     if settings.own_rule is not None:
@@ -31,7 +31,7 @@ def check_own_rule(settings: plan.Server) -> None:
 def combine_by_own_rule(
     settings: plan.Server, seen: RuleInput, memory: Memory
 ) -> tuple[Vector, Memory]:
-    """Aggregate updates by the rule of the user's own; its memory has names of its own.
+    """Aggregate updates by a user-defined rule; the names of its memory get a prefix.
 
     Raises PlanError if the rule returns anything but one finite number per parameter and arrays by
     name.
@@ -43,7 +43,7 @@ def combine_by_own_rule(
     where = f"server.rule = {settings.own_rule.path!r}"
     if not isinstance(returned, tuple) or len(returned) != 2 or not isinstance(returned[1], dict):
         raise PlanError(
-            f"{where} must return the mean update and a dict of what it remembers, got"
+            f"{where} must return the mean update and a dict of its memory, got"
             f" {type(returned).__name__}"
         )
     mean, kept = np.asarray(returned[0], np.float32), returned[1]

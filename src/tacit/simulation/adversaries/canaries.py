@@ -65,14 +65,14 @@ class Canaries:
         A codec without randomness encodes each coordinate of a canary as the same integer, up to
         its sign, so the sum is that integer times a sum of signs.
         """
-        signs = self.signs(round_no) * self.inside * self._asked(round_no)
+        signs = self.signs(round_no) * self.inside * self._select_sampled(round_no)
         sums = np.zeros(self.terms.dim, np.int64)
         for sign in (1, -1):
             some = np.flatnonzero(signs == sign)
             for _, bits in self._bits(some):
                 sums += 2 * sign * bits.sum(axis=0, dtype=np.int64)
             sums -= sign * len(some)
-        sums *= self._encoded(np.full(self.terms.dim, self._size, np.float32))
+        sums *= self._encode(np.full(self.terms.dim, self._size, np.float32))
         total.add_packed(sums.astype("<i8").view(np.uint8), int(np.count_nonzero(signs)))
 
     def signs(self, round_no: int) -> NDArray[np.int64]:
@@ -124,7 +124,7 @@ class Canaries:
         found = one_run.audit_scores((signs * back).sum(axis=0), self.inside, claimed, delta)
         return record.Audited(name=NAME, findings={"sentences": found.sentences, **asdict(found)})
 
-    def _asked(self, round_no: int) -> NDArray[np.bool_]:
+    def _select_sampled(self, round_no: int) -> NDArray[np.bool_]:
         if self.extent.rate == 1:
             return np.ones(self.count, bool)
         return self.draws.at("cohort", round_no).words(self.count) < np.uint64(
@@ -138,7 +138,7 @@ class Canaries:
         """
         return np.float32(self.terms.codec.bound.l2 / np.sqrt(self.terms.dim))
 
-    def _encoded(self, update: Vector) -> NDArray[np.int64]:
+    def _encode(self, update: Vector) -> NDArray[np.int64]:
         sent = self.terms.codec.encode(
             update, {}, own=ClientDraws(b""), public=PublicDraws(b"")
         )  # it draws nothing

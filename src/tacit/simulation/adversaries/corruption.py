@@ -47,42 +47,46 @@ class Holdings:
 
 
 def corrupt_clients(
-    settings: Corrupt, held: Holdings, test: Rows, draws: Draws
+    settings: Corrupt, holdings: Holdings, test: Rows, draws: Draws
 ) -> tuple[Holdings, Corruption]:
     """Corrupt some clients. Return all clients' rows afterwards and the corruption; rows of honest
     clients do not change.
     """
-    clients = choose_corrupted(settings.clients, len(held.clients), draws.at("clients"))
+    clients = choose_corrupted(settings.clients, len(holdings.clients), draws.at("clients"))
     train, own = (
-        corrupt_rows(held.train, held.clients, clients, settings, draws.at("train")),
-        held.own,
+        corrupt_rows(holdings.train, holdings.clients, clients, settings, draws.at("train")),
+        holdings.own,
     )
     if isinstance(settings, CorruptRows) and settings.tests:
         own = (
             train
-            if own is held.train
-            else corrupt_rows(own, held.own_clients, clients, settings, draws.at("own"))
+            if own is holdings.train
+            else corrupt_rows(own, holdings.own_clients, clients, settings, draws.at("own"))
         )
     behaves = isinstance(settings, CorruptRows) and settings.from_round > 1
     found = Corruption(
         settings=settings,
         clients=clients,
         before=(
-            held.train.take(np.flatnonzero(np.repeat(clients, held.clients.sizes())))
+            holdings.train.take(np.flatnonzero(np.repeat(clients, holdings.clients.sizes())))
             if behaves
             else None
         ),
         backdoor=patch_test_rows(test, settings) if isinstance(settings, Backdoor) else None,
     )
-    return Holdings(train=train, clients=held.clients, own=own, own_clients=held.own_clients), found
+    return Holdings(
+        train=train, clients=holdings.clients, own=own, own_clients=holdings.own_clients
+    ), found
 
 
 def append_rows_before(
-    held: Rows, clients: Clients, corruption: Corruption | None
+    holdings: Rows, clients: Clients, corruption: Corruption | None
 ) -> tuple[Rows, Clients]:
     """Append the original rows of corrupted clients as further blocks, if they behave at first."""
     if corruption is None or corruption.before is None:
-        return held, clients
-    ends = len(held) + np.cumsum(clients.sizes()[corruption.clients])
+        return holdings, clients
+    ends = len(holdings) + np.cumsum(clients.sizes()[corruption.clients])
     starts = np.concatenate([clients.starts, ends])
-    return held.followed_by(corruption.before), Clients(order=np.arange(starts[-1]), starts=starts)
+    return holdings.followed_by(corruption.before), Clients(
+        order=np.arange(starts[-1]), starts=starts
+    )

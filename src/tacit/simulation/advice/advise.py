@@ -61,7 +61,7 @@ class Advice:
     grid: tuple[Choice, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the advice as plain values."""
+        """The advice as plain values."""
         return asdict(self)
 
 
@@ -71,8 +71,8 @@ def advise(plan: Plan, target: float = 1.0, input_rows: object | None = None) ->
     """
     if not isinstance(plan.codec, RR):
         raise PlanError(
-            f"advise(codec.name={plan.codec.name!r}) needs codec.name = 'rr': only its clip is to"
-            " be chosen"
+            f"advise(codec.name={plan.codec.name!r}) requires codec.name = 'rr', the only codec"
+            " whose clip it chooses"
         )
     draws = Draws.seeded(plan.seed)
     data = prepare(plan, draws, input_rows)
@@ -98,7 +98,7 @@ def advise(plan: Plan, target: float = 1.0, input_rows: object | None = None) ->
         signal=signal,
         best=best,
         planned=planned,
-        measured_error=_measured(plan.codec, updates, cohort, draws),
+        measured_error=_measure_error(plan.codec, updates, cohort, draws),
         target=target,
         clients_needed=math.ceil((noise_of_one / (target * signal)) ** 2) if signal else 0,
         rounds_needed=math.ceil((planned.noise_error / (target * signal)) ** 2) if signal else 0,
@@ -137,7 +137,7 @@ def _choice(updates: NDArray[np.float32], clip: float, keep: float, cohort: int)
     )
 
 
-def _measured(settings: RR, updates: NDArray[np.float32], cohort: int, draws: Draws) -> float:
+def _measure_error(settings: RR, updates: NDArray[np.float32], cohort: int, draws: Draws) -> float:
     """The rms error of actually encoding and decoding the sampled updates, scaled from their number
     to the cohort's.
     """

@@ -54,8 +54,8 @@ def outlook(plan: Plan, target: float = 1.0, input_rows: object | None = None) -
     """
     if plan.codec.name not in CODECS:
         raise PlanError(
-            f"advise(codec.name={plan.codec.name!r}) needs codec.name = 'rr' or another with noise"
-            f" of its own ({', '.join(CODECS)}); this one has none to advise on"
+            f"advise(codec.name={plan.codec.name!r}) requires codec.name = 'rr' or a codec with its"
+            f" own noise ({', '.join(CODECS)}); this codec adds no noise"
         )
     draws = Draws.seeded(plan.seed)
     data = prepare(plan, draws, input_rows)

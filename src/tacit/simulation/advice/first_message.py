@@ -36,10 +36,10 @@ def first_message(plan: Plan) -> FirstMessage:
     or stored.
     """
     with first_round(plan) as begun:
-        return _made(begun)
+        return _build_message(begun)
 
 
-def _made(begun: FirstRound) -> FirstMessage:
+def _build_message(begun: FirstRound) -> FirstMessage:
     arm, request = begun.arm, begun.request
     exchange, site, worker = arm.exchanges[0], arm.site, arm.learner.worker()
     answers = (

@@ -22,7 +22,7 @@ def choose_reading(start: Starter, words: int) -> tuple[TextReading, str]:
     ordered = data.find_word_list(code)
     named = f"the first {words:,} words of the {features.get_language_name(code)} list"
     if ordered is None:
-        return _unmeasured(language, code)
+        return _choose_by_language(language, code)
     settings = Features(text="listed", list=code, words="unicode", buckets=words)
     found = features.measure_coverage(
         rows, columns, settings, select_common_words(ordered, words, unicode=True)
@@ -42,27 +42,27 @@ def choose_reading(start: Starter, words: int) -> tuple[TextReading, str]:
             )
         )
         return TextReading("listed", code, why), sample
-    why = f"{named} {_has(found)}"
+    why = f"{named} {_describe_coverage(found)}"
     return (
         TextReading("binary", "", why),
-        f"{sample} That is too little, so the plan takes hashed words, which see all.",
+        f"{sample} That is too few, so the plan uses hashed words, which cover all of them.",
     )
 
 
-def _has(found: features.Coverage) -> str:
+def _describe_coverage(found: features.Coverage) -> str:
     if found.texts_seen < found.words_seen or found.texts_seen < 0.9:
-        return f"are in {found.texts_seen:.0%} of the texts only"
-    return f"are {found.words_seen:.0%} of all words only"
+        return f"occur in only {found.texts_seen:.0%} of the texts"
+    return f"are only {found.words_seen:.0%} of all words"
 
 
-def _unmeasured(language: features.Language, code: str) -> tuple[TextReading, str]:
+def _choose_by_language(language: features.Language, code: str) -> tuple[TextReading, str]:
     """The choice without a list on this machine: by the language alone."""
     if language.code == "en":
         return (
             TextReading(),
             (
                 "The texts seem to be English: the plan reads the words of the English list, which"
-                " a run fetches (57 MB)."
+                " a run downloads (57 MB)."
             ),
         )
     if language.code:
@@ -71,8 +71,8 @@ def _unmeasured(language: features.Language, code: str) -> tuple[TextReading, st
         )
         return TextReading("binary", "", why), (
             f"The texts seem to be {language.name}, whose list is not on this machine: the plan"
-            " takes hashed words. "
-            f'features.text = "listed" with list = "{code}" may be better; a run fetches it (57'
+            " uses hashed words. "
+            f'features.text = "listed" with list = "{code}" may be better; a run downloads it (57'
             " MB)."
         )
     seen = f"{language.name} text" if language.name else "no language with a public list"
@@ -86,5 +86,5 @@ def _unmeasured(language: features.Language, code: str) -> tuple[TextReading, st
                 else "no public list seems to have their words"
             ),
         ),
-        f"The texts show {seen}: the plan takes hashed words, which see all.",
+        f"The texts show {seen}: the plan uses hashed words, which cover all of them.",
     )

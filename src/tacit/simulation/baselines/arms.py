@@ -23,7 +23,7 @@ def list_arms(plan: Plan) -> dict[str, Plan]:
 
 
 def _baseline(plan: Plan, name: Baseline) -> Plan:
-    open_plan = _without_protection(plan)
+    open_plan = _remove_protection(plan)
     match name:
         case "noiseless":
             return replace(
@@ -38,21 +38,21 @@ def _baseline(plan: Plan, name: Baseline) -> Plan:
             return (
                 own_baselines.fedavg_plan(open_plan)
                 if plan.gives_baselines_own_settings
-                else _averaged(open_plan)
+                else _use_plain_mean(open_plan)
             )
         case "central":
             return (
                 own_baselines.central_plan(open_plan)
                 if plan.gives_baselines_own_settings
-                else _without_rounds(open_plan, name)
+                else _remove_rounds(open_plan, name)
             )
         case "local_only":
-            return _without_rounds(open_plan, name)
+            return _remove_rounds(open_plan, name)
         case _:
             assert_never(name)
 
 
-def _without_protection(plan: Plan) -> Plan:
+def _remove_protection(plan: Plan) -> Plan:
     """The plan without any protection. The same clients take part in each round."""
     ledger = replace(plan.ledger, epsilon=None)
     return replace(
@@ -75,7 +75,7 @@ def _norm_bound(plan: Plan) -> float | None:
     return getattr(plan.codec, "clip", None) if getattr(plan.codec, "unit", "") == "run" else None
 
 
-def _averaged(plan: Plan) -> Plan:
+def _use_plain_mean(plan: Plan) -> Plan:
     """The plan with a plain mean of updates and its own learning rates."""
     server = replace(
         plan.server, rule="mean", rule_settings={}, mix=False, assumed_bad=None, bound=None
@@ -83,11 +83,11 @@ def _averaged(plan: Plan) -> Plan:
     return replace(plan, local=replace(plan.local, method="fedavg", proximal=0.0), server=server)
 
 
-def _without_rounds(plan: Plan, regime: own_baselines.Alone) -> Plan:
+def _remove_rounds(plan: Plan, regime: own_baselines.Alone) -> Plan:
     """The plan as one model trained step by step: nothing is averaged, so the server takes no step
     of its own.
     """
-    averaged = _averaged(plan)
+    averaged = _use_plain_mean(plan)
     server = replace(averaged.server, optimizer="sgd", lr=1.0, soften=0.0)
     return replace(
         averaged,

@@ -33,7 +33,7 @@ def stoppable() -> Iterator[None]:
 
     A signal that is already handled or ignored (as by nohup) keeps its handler.
     """
-    with _answered_by(
+    with _handle_signals(
         _terminate, [number for number in _STOPPING if signal.getsignal(number) is signal.SIG_DFL]
     ):
         yield
@@ -44,7 +44,7 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 
 @contextmanager
-def _answered_by(
+def _handle_signals(
     answer: Callable[[int, FrameType | None], None], numbers: Iterable[signal.Signals]
 ) -> Iterator[None]:
     """Install a signal handler temporarily. Only the main thread can do this; in other threads
@@ -102,7 +102,7 @@ def _fork(pool: ProcessPoolExecutor) -> None:
     would be lost.
     """
     waiting: list[int] = []
-    with _answered_by(lambda number, frame: waiting.append(number), (signal.SIGINT, *_STOPPING)):
+    with _handle_signals(lambda number, frame: waiting.append(number), (signal.SIGINT, *_STOPPING)):
         pool.submit(int)
     for number in waiting:
         signal.raise_signal(number)

@@ -62,7 +62,7 @@ class Memory:
 
     def copy(self, packed: Packed) -> Any:
         """The message with its own copies of the arrays."""
-        return self._read(packed, _copied)
+        return self._read(packed, _copy)
 
     def _read(self, packed: Packed, as_arrays: Callable[[memoryview], Any]) -> Any:
         return pickle.loads(  # noqa: S301
@@ -70,7 +70,7 @@ class Memory:
         )
 
 
-def _copied(place: memoryview) -> NDArray[np.uint8]:
+def _copy(place: memoryview) -> NDArray[np.uint8]:
     return np.frombuffer(
         place, np.uint8
     ).copy()  # in large pages where there are some, twice as fast as a bytearray

@@ -74,7 +74,7 @@ class Layout:
     def tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
         """Return named weights and biases, with the names and shapes used in `modules/networks.py`."""
         if self.gated:
-            return self._gated_tensors(model)
+            return self._list_gated_tensors(model)
         named: dict[str, NDArray[Any]] = {}
         start = 0
         head = "head." if self.pooled else ""
@@ -90,7 +90,7 @@ class Layout:
                 named[f"{name}.bias"] = model[start - biases : start].copy()
         return named
 
-    def _gated_tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
+    def _list_gated_tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
         inputs, gates, units = self.widths[:3]
         ends = np.cumsum([inputs * gates, gates, gates * units])
         read, biases, former, rest = np.split(model, ends)

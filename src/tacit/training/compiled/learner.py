@@ -180,7 +180,7 @@ class CompiledWorker:
         """Return the update of further steps, continuing with the optimiser state of this worker's
         last client.
 
-        For central training, where the same client goes on; in a round every client starts with a
+        For central training, where the same client continues; in a round every client starts with a
         fresh optimiser.
         """
         client = np.array([slot.block], np.int64)
@@ -205,11 +205,11 @@ class CompiledWorker:
         ends = np.diff(groups).astype(bool) | alone[1:] | alone[:-1]
         for group in np.split(np.arange(len(clients)), np.flatnonzero(ends) + 1):
             if alone[group[0]]:
-                yield Group([self._descended(model, int(clients[group[0]]))])
+                yield Group([self._train_full_batch(model, int(clients[group[0]]))])
             else:
                 yield self._group(model, clients[group], sizes[group], [draws[i] for i in group])
 
-    def _descended(self, model: Vector, client: int) -> SparseUpdate:
+    def _train_full_batch(self, model: Vector, client: int) -> SparseUpdate:
         """Return the update of a client that trains with full-batch steps."""
         learner, one = self.learner, np.array([client])
         begin, end = learner.held.starts[client : client + 2]

@@ -199,7 +199,7 @@ def make_batch(inputs: Inputs, rows: NDArray[np.int64]) -> tuple[torch.Tensor, .
     order.
     """
     if isinstance(inputs, Mixed):
-        return (*make_batch(inputs.tokens, rows), *make_batch(inputs.beside, rows))
+        return (*make_batch(inputs.tokens, rows), *make_batch(inputs.dense, rows))
     if isinstance(inputs, Dense):
         some = torch.from_numpy(inputs.matrix[rows])
         return (some.long() if inputs.tokens else some,)
@@ -296,6 +296,8 @@ def module_factory(model: plan.Model, inputs: Inputs, outputs: int, module: obje
     if isinstance(model, plan.OwnModule):
         kind = import_class(model)
         return lambda: build_own_module(kind, model.name, inputs.width, outputs)
-    assert not isinstance(model, plan.Worded), "models with a word table are made in local/private"
-    beside = inputs.beside.width if isinstance(inputs, Mixed) else 0
-    return lambda: networks.build(model, inputs.width, outputs, beside)
+    assert not isinstance(model, plan.Worded), (
+        "models with a word table are built in training/private"
+    )
+    dense = inputs.dense.width if isinstance(inputs, Mixed) else 0
+    return lambda: networks.build(model, inputs.width, outputs, dense)

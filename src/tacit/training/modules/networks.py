@@ -17,8 +17,8 @@ from tacit.rows import find_picture_shape
 Built = plan.Logistic | plan.MLP | plan.LSTMStep | plan.Embedding | plan.LSTM | plan.ViT
 
 
-def build(model: Built, inputs: int, outputs: int, beside: int = 0) -> nn.Module:
-    """Build the built-in network of that name; `beside` is the number of features in addition to a
+def build(model: Built, inputs: int, outputs: int, dense: int = 0) -> nn.Module:
+    """Build the built-in network of that name; `dense` is the number of features in addition to a
     word sequence.
     """
     match model:
@@ -35,9 +35,9 @@ def build(model: Built, inputs: int, outputs: int, beside: int = 0) -> nn.Module
         case plan.ViT():
             return VisionTransformer(model, inputs, outputs)
         case plan.Embedding():
-            return PooledEmbedding(inputs, model.embedding, model.hidden, outputs, beside)
+            return PooledEmbedding(inputs, model.embedding, model.hidden, outputs, dense)
         case plan.LSTM():
-            return RecurrentEmbedding(inputs, model.embedding, model.hidden, outputs, beside)
+            return RecurrentEmbedding(inputs, model.embedding, model.hidden, outputs, dense)
         case _:
             assert_never(model)
 
@@ -113,40 +113,40 @@ class PooledEmbedding(nn.Module):
     """Mean of the word embeddings without padding (the last index), followed by a feed-forward net."""
 
     def __init__(
-        self, inputs: int, embedding: int, hidden: tuple[int, ...], outputs: int, beside: int = 0
+        self, inputs: int, embedding: int, hidden: tuple[int, ...], outputs: int, dense: int = 0
     ) -> None:
         super().__init__()
         self.table = nn.EmbeddingBag(inputs, embedding, mode="mean", padding_idx=inputs - 1)
         nn.init.uniform_(self.table.weight, -0.05, 0.05)
-        self.head = FeedForward(embedding + beside, hidden, outputs)
+        self.head = FeedForward(embedding + dense, hidden, outputs)
 
-    def forward(self, tokens: torch.Tensor, *beside: torch.Tensor) -> torch.Tensor:
+    def forward(self, tokens: torch.Tensor, *dense: torch.Tensor) -> torch.Tensor:
         """Return logits."""
-        logits: torch.Tensor = self.head(torch.cat([self.table(tokens), *beside], dim=1))
+        logits: torch.Tensor = self.head(torch.cat([self.table(tokens), *dense], dim=1))
         return logits
 
 
 class RecurrentEmbedding(nn.Module):
-    """Word embeddings and an LSTM layer of 50 units; its last state and further features feed a
+    """Word embeddings and an LSTM layer of 50 units; its last state and the dense features feed a
     feed-forward net.
     """
 
     def __init__(
-        self, inputs: int, embedding: int, hidden: tuple[int, ...], outputs: int, beside: int = 0
+        self, inputs: int, embedding: int, hidden: tuple[int, ...], outputs: int, dense: int = 0
     ) -> None:
         super().__init__()
         self.padding = inputs - 1
         self.table = nn.Embedding(inputs, embedding, padding_idx=inputs - 1)
         nn.init.uniform_(self.table.weight, -0.05, 0.05)
         self.lstm = nn.LSTM(embedding, 50, batch_first=True)
-        self.head = FeedForward(50 + beside, hidden, outputs)
+        self.head = FeedForward(50 + dense, hidden, outputs)
 
-    def forward(self, tokens: torch.Tensor, *beside: torch.Tensor) -> torch.Tensor:
+    def forward(self, tokens: torch.Tensor, *dense: torch.Tensor) -> torch.Tensor:
         """Return logits from the state after the last real word."""
         lengths = (tokens != self.padding).sum(1).clamp(min=1)
         states, _ = self.lstm(self.table(tokens[:, : int(lengths.max())]))
         read = states[torch.arange(len(tokens)), lengths - 1]
-        logits: torch.Tensor = self.head(torch.cat([read, *beside], dim=1))
+        logits: torch.Tensor = self.head(torch.cat([read, *dense], dim=1))
         return logits
 
 
@@ -161,8 +161,8 @@ class VisionTransformer(nn.Module):
         if shape is None or shape[0] % model.patch:
             got = f"a side of {shape[0]} pixels" if shape else f"{inputs:,} values a row"
             raise PlanError(
-                f"model.patch = {model.patch} needs square pictures of whole patches, got {got};"
-                " change model.patch"
+                f"model.patch = {model.patch} must divide the side of square images, but the "
+                f"rows have {got}; change model.patch"
             )
         self.side, self.channels, self.patch = *shape, model.patch
         count = (self.side // self.patch) ** 2

@@ -16,7 +16,9 @@ from tacit.extensions import Reference
 from tacit.plan import OwnModule
 
 _REDRAWN, _SPREAD = 8, 2.0
-"""How many random sets of weights tell logits from probabilities, and their standard deviation."""
+"""Number of random sets of weights that distinguish logits from probabilities, and their standard
+deviation.
+"""
 
 
 def import_class(model: OwnModule) -> type[nn.Module]:
@@ -24,7 +26,8 @@ def import_class(model: OwnModule) -> type[nn.Module]:
     kind = extensions.load("model.name", Reference(model.name))
     if not (isinstance(kind, type) and issubclass(kind, nn.Module)):
         raise PlanError(
-            f"model.name = {model.name!r} needs a subclass of torch.nn.Module, got {kind!r}"
+            f"model.name = {model.name!r} must name a subclass of torch.nn.Module, but it names a "
+            f"{kind!r}"
         )
     return kind
 
@@ -35,9 +38,9 @@ def build_own_module(kind: Any, name: str, inputs: int, outputs: int) -> nn.Modu
         made: nn.Module = kind(inputs=inputs, outputs=outputs)
     except TypeError as error:
         raise PlanError(
-            f"model.name = {name!r} needs a class that is made with the arguments inputs and"
-            f" outputs, got {error}; give it these, or hand the module itself over in Python, as"
-            " module=…"
+            f"model.name = {name!r} must be a class with the arguments inputs and outputs, but"
+            f" constructing it raised {error}; give it these, or pass the module itself in Python,"
+            " as module=…"
         ) from error
     return made
 
@@ -87,8 +90,8 @@ def try_module(module: nn.Module, name: str, batch: tuple[torch.Tensor, ...], ou
         module.train()
     if not isinstance(made, torch.Tensor):
         raise PlanError(
-            f"model {name!r} needs to return a tensor of logits, got {type(made).__name__}; return"
-            " its logits alone"
+            f"model {name!r} must return a tensor of logits, but it returns a "
+            f"{type(made).__name__}; return its logits alone"
         )
     wanted = (1, 2) if outputs == 1 else (outputs,)
     if made.numel() not in {rows * each for each in wanted} or (
@@ -101,9 +104,9 @@ def try_module(module: nn.Module, name: str, batch: tuple[torch.Tensor, ...], ou
         )
     if _returns_probabilities(module, batch, made):
         raise PlanError(
-            f"model {name!r} needs to return logits, got probabilities: its outputs stay between 0"
-            " and 1 whatever its weights are; take the softmax or sigmoid at its end away, since"
-            " the loss and the predictions apply it themselves"
+            f"model {name!r} must return logits, but it returns probabilities: its outputs stay "
+            "between 0 and 1 whatever its weights are; remove the softmax or sigmoid at its end, "
+            "because the loss and the predictions apply it"
         )
 
 

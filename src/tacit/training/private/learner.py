@@ -73,10 +73,10 @@ class PartialLearner:
         self._make: Callable[[], nn.Module]
         if self.wordings is not None and isinstance(model, plan.Worded):
             shared_rows, width = self.wordings.shared_rows, self.wordings.width
-            beside = rows.inputs.beside.width if isinstance(rows.inputs, Mixed) else 0
+            dense = rows.inputs.dense.width if isinstance(rows.inputs, Mixed) else 0
             self._make = lambda: word_networks.build(
                 model,
-                word_networks.WordTableShape(shared_rows, width, beside, self.outputs),
+                word_networks.WordTableShape(shared_rows, width, dense, self.outputs),
                 home.checkpoint,
             )
         else:
@@ -111,7 +111,7 @@ class PartialLearner:
         """
         self._reader = self._reader or self.worker()
         words = self.vocabulary(slot, inputs)
-        self._reader.assemble(model, self.private_of(slot, words, round_no))
+        self._reader.assemble(model, self.load_private(slot, words, round_no))
         return compute_head_inputs(
             self._reader.module,
             (_renumber(some, words) for some in iterate_batches(inputs, _PREDICT_ROWS)),
@@ -178,7 +178,7 @@ class PartialLearner:
             first[_TABLE] = self.wordings.start(slot, words.units)
         return first
 
-    def private_of(self, slot: ClientSlot, words: Vocabulary | None, before: int) -> Arrays:
+    def load_private(self, slot: ClientSlot, words: Vocabulary | None, before: int) -> Arrays:
         """Return the client's private parameters after its last round before `before`.
 
         Words added since then (those in test rows only) have their initial vectors.
@@ -205,7 +205,7 @@ class PartialLearner:
                 name: one.detach().numpy().copy() for name, one in self._make().named_parameters()
             }
         if self.wordings is not None:
-            made["words.shared"] = self.wordings.shared_start(draws.at("words"))
+            made["words.shared"] = self.wordings.draw_shared_table(draws.at("words"))
         self._firsts = {draws: made}
         return made
 
@@ -236,7 +236,7 @@ class PartialWorker(SequentialWorker):
     def train(self, model: Vector, slot: ClientSlot, draws: Draws, round_no: int = 1) -> Update:
         """Return the update of the shared parameters; the private ones go to the client's store."""
         words = self.learner.vocabulary(slot)
-        private = self.learner.private_of(slot, words, round_no)
+        private = self.learner.load_private(slot, words, round_no)
         self.assemble(model, private)
         self._local_half(slot, words, draws)
         update = (self.flat.detach() - torch.from_numpy(model)).numpy()
@@ -253,14 +253,14 @@ class PartialWorker(SequentialWorker):
         `round_no`.
         """
         words = self.learner.vocabulary(slot, tests.common.inputs, tests.of(slot).inputs)
-        private = self.learner.private_of(slot, words, round_no)
+        private = self.learner.load_private(slot, words, round_no)
         self.assemble(model, private)
         if any(array.size for array in private.values()):
-            return self._figures(slot, words, tests, self._on_common(words, tests))
+            return self._figures(slot, words, tests, self._evaluate_common(words, tests))
         if (
             self._everybodys is None or self._everybodys[0] is not model
         ):  # the same for all clients: nothing is private
-            self._everybodys = (model, self._on_common(words, tests))
+            self._everybodys = (model, self._evaluate_common(words, tests))
         return self._figures(slot, words, tests, self._everybodys[1])
 
     def evaluate_trained(
@@ -270,13 +270,13 @@ class PartialWorker(SequentialWorker):
         stored.
         """
         words = self.learner.vocabulary(slot)
-        self.assemble(model, self.learner.private_of(slot, words, round_no))
+        self.assemble(model, self.learner.load_private(slot, words, round_no))
         self._local_half(slot, words, draws)
         wider = self.learner.vocabulary(slot, tests.common.inputs, tests.of(slot).inputs)
         kept = {name: self.named[name].detach().numpy() for name in self.learner.split.private}
         for name, array in self.learner.extend_rows(slot, wider, kept).items():
             self.named[name].data = torch.from_numpy(array)
-        return self._figures(slot, wider, tests, self._on_common(wider, tests))
+        return self._figures(slot, wider, tests, self._evaluate_common(wider, tests))
 
     def logits(self, inputs: Inputs, words: Vocabulary | None) -> NDArray[np.float32]:
         """Return logits of the assembled model in evaluation mode."""
@@ -312,7 +312,7 @@ class PartialWorker(SequentialWorker):
             draws,
         )
 
-    def _on_common(self, words: Vocabulary | None, tests: Tests) -> Figures:
+    def _evaluate_common(self, words: Vocabulary | None, tests: Tests) -> Figures:
         """Evaluate the loaded model on the common test rows."""
         return tests.measure(self.logits(tests.common.inputs, words), tests.common.labels)
 

@@ -98,7 +98,7 @@ class LastStates(torch.autograd.Function):
             slopes @ of_inputs if needs[0] else None,
             slopes.t() @ vectors if needs[1] else None,
         ]
-        found.append(_of_states(slopes, states, ctx.steps) if needs[2] else None)
+        found.append(_compute_recurrent_gradient(slopes, states, ctx.steps) if needs[2] else None)
         of_bias = slopes.sum(0) if needs[3] or needs[4] else None
         return None, None, *found, *(of_bias if wanted else None for wanted in needs[3:])
 
@@ -110,7 +110,9 @@ def _last(states: torch.Tensor, steps: list[PackedStep], many: int) -> torch.Ten
     return last
 
 
-def _of_states(slopes: torch.Tensor, states: torch.Tensor, steps: list[PackedStep]) -> torch.Tensor:
+def _compute_recurrent_gradient(
+    slopes: torch.Tensor, states: torch.Tensor, steps: list[PackedStep]
+) -> torch.Tensor:
     """Return the gradient of the recurrent weights, from steps that had an earlier state."""
     ours = torch.cat(
         [torch.arange(lines.start, lines.start + shared) for lines, _, shared in steps]

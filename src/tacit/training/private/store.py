@@ -53,7 +53,7 @@ class PrivateStore:
         return unseal(self._path(client, versions[-1]))[0]
 
     def write(self, client: int | str, round_no: int, arrays: Arrays) -> None:
-        """Write a new version and delete all but the previous one."""
+        """Write a new version and delete all older ones except the previous one."""
         if not self.keeps_arrays:
             return
         older = [version for version in self._versions(client) if version < round_no]

@@ -60,7 +60,7 @@ class Vocabularies:
         self.head = 2 if private.words == "all" else 0  # private rows that belong to no word
         self.place = {word: place for place, word in enumerate(lexicon.words)}
 
-    def shared_start(self, draws: Draws) -> NDArray[np.float32]:
+    def draw_shared_table(self, draws: Draws) -> NDArray[np.float32]:
         """Return the initial shared table: public vectors, random ones for other words, zero
         padding.
         """
@@ -77,7 +77,7 @@ class Vocabularies:
         `more` holds tokens of texts that are only read (tests): if initial vectors are public,
         their words get rows after the client's own; otherwise they are unknown words.
         """
-        own, rare = self._in_order(tokens), self._rare(tokens)
+        own, rare = self._sort_words(tokens), self._rare(tokens)
         units = list(
             dict.fromkeys(
                 self._unit(slot, word)
@@ -86,7 +86,7 @@ class Vocabularies:
             )
         )
         if more is not None and self.private.start != "random" and self.private.rows == "own":
-            read = self._in_order(more)
+            read = self._sort_words(more)
             seen = set(units)
             extra = (
                 self._unit(slot, word)
@@ -96,7 +96,7 @@ class Vocabularies:
             units += [
                 unit
                 for unit in dict.fromkeys(extra)
-                if unit not in seen and self._vector_of(unit) is not None
+                if unit not in seen and self._find_vector(unit) is not None
             ]
         rows = self._rows(slot, units)
         if self.private.rows == "keyed":
@@ -104,14 +104,14 @@ class Vocabularies:
         return Vocabulary(rows=rows, units=tuple(units))
 
     def _rare(self, tokens: NDArray[np.int32]) -> frozenset[int]:
-        """Return words too rare in a client's own texts; words of a shared table are counted over
+        """Words that are too rare in a client's own texts; words of a shared table are counted over
         all texts beforehand.
         """
         found, counts = np.unique(tokens, return_counts=True)
         few = found[(counts < self.lexicon.min_count) & (found < len(self.lexicon.words))]
         return frozenset(few.tolist())
 
-    def _in_order(self, tokens: NDArray[np.int32]) -> list[int]:
+    def _sort_words(self, tokens: NDArray[np.int32]) -> list[int]:
         """Return the distinct words in alphabetical order, which does not depend on other clients'
         words.
         """
@@ -135,11 +135,13 @@ class Vocabularies:
             case "keyed":
                 return self._random(slot.own.private("table"), head + self.buckets, head)
             case "own":
-                return self._start_of(slot, units, head)
+                return self._draw_initial_rows(slot, units, head)
             case _:
                 assert_never(self.private.rows)
 
-    def _start_of(self, slot: ClientSlot, units: tuple[str, ...], head: int) -> NDArray[np.float32]:
+    def _draw_initial_rows(
+        self, slot: ClientSlot, units: tuple[str, ...], head: int
+    ) -> NDArray[np.float32]:
         """Return the initial vectors of a client's private rows, one per word or stem."""
         # A word's random vector depends on the word and the client alone, not on which other words
         # there are.
@@ -150,7 +152,7 @@ class Vocabularies:
             vector = (
                 None
                 if self.private.start == "random" or self.private.words == "digits"
-                else self._vector_of(unit)
+                else self._find_vector(unit)
             )
             if vector is None:
                 generator = slot.own.private("word").at(unit).generator()
@@ -188,7 +190,7 @@ class Vocabularies:
                 assert_never(spelling)
         return find_stem(word) if stems else word
 
-    def _vector_of(self, unit: str) -> Vector | None:
+    def _find_vector(self, unit: str) -> Vector | None:
         if unit in self.lexicon.stems:
             return self.lexicon.stems[unit] if self.lexicon.stems[unit].any() else None
         place = self.place.get(unit)

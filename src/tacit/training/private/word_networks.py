@@ -30,11 +30,11 @@ class WordTable(nn.Module):
 
 
 class WordTableShape(NamedTuple):
-    """Number of shared rows, vector width, number of further features, and number of outputs."""
+    """Number of shared rows, vector width, number of dense features, and number of outputs."""
 
     shared_rows: int
     width: int
-    beside: int
+    dense: int
     outputs: int
 
 
@@ -50,33 +50,33 @@ class WordNetwork(nn.Module):
         word_dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.words, self.reader, self.beside = (
+        self.words, self.reader, self.dense = (
             WordTable(shape.shared_rows, shape.width),
             reader,
-            shape.beside,
+            shape.dense,
         )
         self.drop_words, self.drop = nn.Dropout(word_dropout), nn.Dropout(dropout)
-        self.last = nn.Linear(read + shape.beside, shape.outputs)
+        self.last = nn.Linear(read + shape.dense, shape.outputs)
         self.private_parameters: tuple[str, ...] = (
             "words.private",
-            *getattr(reader, "beside_the_words", ()),
+            *getattr(reader, "private_patterns", ()),
         )
 
-    def forward(self, rows: torch.Tensor, beside: torch.Tensor | None = None) -> torch.Tensor:
+    def forward(self, rows: torch.Tensor, dense: torch.Tensor | None = None) -> torch.Tensor:
         """Return logits."""
-        return self.from_vectors(self.words(rows), rows != PADDING, beside)
+        return self.from_vectors(self.words(rows), rows != PADDING, dense)
 
     def from_vectors(
-        self, vectors: torch.Tensor, present: torch.Tensor, beside: torch.Tensor | None = None
+        self, vectors: torch.Tensor, present: torch.Tensor, dense: torch.Tensor | None = None
     ) -> torch.Tensor:
         """Return logits of word vectors; `present` marks words, not padding.
 
         Further features default to 0.
         """
         read = self.reader(self.drop_words(vectors), present)
-        if self.beside:
+        if self.dense:
             read = torch.cat(
-                [read, beside if beside is not None else read.new_zeros(len(read), self.beside)],
+                [read, dense if dense is not None else read.new_zeros(len(read), self.dense)],
                 dim=1,
             )
         logits: torch.Tensor = self.last(self.drop(read))
@@ -111,7 +111,7 @@ class TransformerReader(nn.Module):
     Its embedding table is replaced.
     """
 
-    beside_the_words = ("reader.transformer.embeddings.*",)
+    private_patterns = ("reader.transformer.embeddings.*",)
 
     def __init__(self, checkpoint: Path) -> None:
         super().__init__()

@@ -48,7 +48,7 @@ class ExportedModel(nn.Module):
         codes: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Probability of each class; rows.py describes the arguments."""
-        parts = [self._scaled(numbers)] if numbers is not None else []
+        parts = [self._scale(numbers)] if numbers is not None else []
         if codes is not None:
             for place, one in enumerate(self.config["categories"]):
                 parts.append(_category(codes[:, place], len(one["known"]), one["onehot"]))
@@ -75,7 +75,7 @@ class ExportedModel(nn.Module):
             else torch.cat([torch.sigmoid(-state), torch.sigmoid(state)], 1)
         )
 
-    def _scaled(self, numbers: torch.Tensor) -> torch.Tensor:
+    def _scale(self, numbers: torch.Tensor) -> torch.Tensor:
         scale = self.numbers
         cut = torch.minimum(torch.maximum(numbers.double(), scale["least"]), scale["greatest"])
         moved = scale["at_low"] + (cut - scale["low"]) / scale["span"] * scale["rise"]

@@ -79,13 +79,13 @@ def _places(
     """Row of the first layer for each word of a text, and for each n-gram."""
     if text["ngrams"] > 1 or text["characters"]:
         terms = rule["list_term_hashes"](
-            _composed(whole), text["ngrams"], tuple(text["characters"])
+            _compose_accents(whole), text["ngrams"], tuple(text["characters"])
         )
         return [rule["find_bucket"](term, *text["hash"]) for term in terms]
     any_script = "list_term_hashes" in rule
     words = [
         word
-        for word in rule["split_words"](_composed(whole) if any_script else whole)
+        for word in rule["split_words"](_compose_accents(whole) if any_script else whole)
         if word not in text["stop_words"]
     ]
     if text["kind"] == "listed":
@@ -104,7 +104,7 @@ def _value(place: int, count: int, text: dict[str, Any]) -> float:
     )
 
 
-def _composed(text: str) -> str:
+def _compose_accents(text: str) -> str:
     """Combine each accent with its letter into one character."""
     return (
         unicodedata.normalize("NFC", text)
