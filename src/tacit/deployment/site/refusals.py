@@ -20,7 +20,13 @@ from tacit.protocol.messages.signed_message import MessageSubject, Status
 
 _MAX_LINES, _MAX_LINE_LENGTH = 20, 1000
 """Limits on what one request writes into the owner's log."""
-_NAMES = {"open": "open", "begin": "begin", "rows": DiscloseRows.name, "end": "end"}
+_NAMES = {
+    "open": "open",
+    "begin": "begin",
+    "rows": DiscloseRows.name,
+    "model": "model",
+    "end": "end",
+}
 """Fixed names of requests outside rounds; their round is 0."""
 
 

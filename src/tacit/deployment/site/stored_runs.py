@@ -56,6 +56,18 @@ def load_offer(owner: Owner, run: str) -> bytes | None:
     return (folder / OFFER).read_bytes() if (folder / OFFER).exists() else None
 
 
+def find_offer_hash(owner: Owner, run: str) -> str:
+    """SHA-256 of the offer that a run's name is bound to, also after the run has ended; empty if
+    the run was never opened here.
+    """
+    folder = find_run_folder(owner, run)
+    if (folder / OFFER).exists():
+        return hashlib.sha256((folder / OFFER).read_bytes()).hexdigest()
+    if (folder / _ENDED).exists():
+        return str(json.loads((folder / _ENDED).read_bytes()).get(OFFER, ""))
+    return ""
+
+
 def load_plan(owner: Owner, run: str, plan_hash: bytes) -> Plan | None:
     """Load the plan a run was opened with; None if it was never opened. Raise WireError if a
     request names another plan.
