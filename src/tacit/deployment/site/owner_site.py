@@ -179,6 +179,8 @@ class OwnerSite:
         """Check that the plan implies the request, reserve budgets, compute and randomise."""
         subject, built = message.subject, run.load_side()
         run.agenda.place(subject)
+        if subject.kind != "help":  # a helper's sum is of others' shares
+            run.watch.check()
         if subject.kind == "rows":
             run.agenda.take(subject, message.digest)
             self._reserve(run, book, subject, built.site.names, ())

@@ -4,6 +4,7 @@ policy keys in its reply to the server.
 
 from __future__ import annotations
 
+from tacit.deployment.site.rows.changed_rows import ChangedRowsError
 from tacit.errors import (
     BudgetError,
     DataError,
@@ -63,6 +64,7 @@ def find_status(error: TacitError) -> Status:
     kinds: tuple[tuple[type[TacitError], Status], ...] = (
         (PolicyError, "policy"),
         (BudgetError, "budget"),
+        (ChangedRowsError, "rows changed"),
         (DataError, "data"),
         (WireError, "question"),
         (PlanError, "question"),

@@ -30,6 +30,7 @@ from tacit.randomness import Draws
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 OFFER, TERMS, ROOT, CONFIRMED, AGENDA = "offer", "terms", "root", "confirmed", "agenda"
+ROWS = "rows"
 """Files in the folder of a run."""
 _ENDED = "ended"
 
@@ -195,7 +196,7 @@ def end_run(owner: Owner, run: str, record: dict[str, object] | None = None) -> 
     replace_file(
         folder / _ENDED, json.dumps({**hashes, **({"record": record} if record else {})}).encode()
     )
-    for path in (folder / OFFER, folder / ROOT, *folder.glob(f".*{UNFINISHED}")):
+    for path in (folder / OFFER, folder / ROOT, folder / ROWS, *folder.glob(f".*{UNFINISHED}")):
         path.unlink(missing_ok=True)
     shutil.rmtree(folder / PROMISED, ignore_errors=True)
     sync_folder(folder)
