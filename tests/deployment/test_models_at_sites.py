@@ -10,6 +10,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from tacit import api, training
+from tacit.deployment.server import job as server_job
 from tacit.deployment.server.delivery import DELIVERED, OFFLINE, STORED, read_delivered
 from tacit.deployment.server.job import deploy, resume
 from tacit.deployment.site.owner_site import OwnerSite
@@ -22,6 +23,7 @@ from tacit.negotiation.result import bind_result
 from tacit.protocol.messages.signed_message import read
 from tacit.rows import Inputs
 from tacit.runs.run_folder import MODEL, MODEL_FACTS, hash_file
+from tacit.runs.run_keys import list_keys
 from tacit.runs.verify import verify_files
 from tacit.simulation.rehearsal import prepare_rehearsal
 from tests.deployment.local_post import owner, sites_of
@@ -199,4 +201,29 @@ def test_a_site_that_was_offline_receives_it_later(reviews, tmp_path) -> None:
     sites.transport.sites["c"] = OwnerSite(owners[2])
     resume(place, sites)
     assert read_delivered(place) == dict.fromkeys("abc", STORED)
+    check_predictions(place, [path for one in owners for path in (one.folder / "models").glob("*")])
+
+
+def test_a_server_killed_before_it_signed_delivers_after_a_resume(
+    reviews, tmp_path, monkeypatch
+) -> None:
+    class Killed(BaseException):
+        """The process ends here."""
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    job = small_plan(reviews, codec={"name": "plain"}, server={"rounds": 1})
+    ready = prepare_rehearsal(job, tmp_path / "rows", 3)
+    owners = [
+        owner(name, file, tmp_path / name) for name, file in zip("abc", ready.files, strict=True)
+    ]
+    sites = sites_of(owners)
+    monkeypatch.setattr(server_job, "prepare_delivery", die)
+    with pytest.raises(Killed):
+        deploy(ready.plan, sites, tmp_path / "runs", test=str(ready.test))
+    monkeypatch.undo()
+    (place,) = (tmp_path / "runs").iterdir()
+    resume(place, sites)
+    assert list_keys(place) == []
     check_predictions(place, [path for one in owners for path in (one.folder / "models").glob("*")])
