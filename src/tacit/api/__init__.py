@@ -18,7 +18,8 @@ from tacit import data, report, simulation
 from tacit import plan as plans
 from tacit.api.arguments import check_module, check_observer, check_run_name, load_plan, read_table
 from tacit.api.module_plan import build_module_plan
-from tacit.models.export.card import ModelCard
+from tacit.models.export.card import ModelCard, render_card
+from tacit.models.export.folder import SHARED_PART, USES
 from tacit.plan import Features, Plan, Privacy
 from tacit.progress import choose_observer
 from tacit.runs import record, run_folder
@@ -255,11 +256,23 @@ class Run:
         """
         from tacit.models.exporting import export_model
 
+        card = self._build_card(self._stored.classes, self._stored.columns)
         return export_model(
-            self._stored, to, Path(out or f"{self.folder.resolve().name}-{to}"), self._card(), rows
+            self._stored, to, Path(out or f"{self.folder.resolve().name}-{to}"), card, rows
         )
 
-    def _card(self) -> ModelCard:
+    def render_card(self) -> str:
+        """Render the card of the model in the run's own folder as Markdown: what it reads, its
+        metrics and its privacy guarantee.
+        """
+        prepared = record.select_entries(self.entries, Prepared)
+        card = self._build_card(
+            tuple(prepared[0].classes) if prepared else (),
+            data.list_input_columns(self.plan.data.columns),
+        )
+        return render_card(card, SHARED_PART if self.plan.personal else USES["safetensors"])
+
+    def _build_card(self, classes: tuple[str, ...], columns: tuple[str, ...]) -> ModelCard:
         """Model card of this run: metrics and privacy guarantee."""
         summary, prepared = (
             report.summarise(self.entries),
@@ -268,8 +281,8 @@ class Run:
         own, privacy = summary.arm(RUN), summary.privacy
         return ModelCard(
             name=self.folder.resolve().name,
-            classes=self._stored.classes,
-            columns=self._stored.columns,
+            classes=classes,
+            columns=columns,
             trained_on=(
                 f"{prepared[0].rows_train:,} rows of {prepared[0].clients:,} clients"
                 if prepared

@@ -14,6 +14,7 @@ __all__ = [
     "figures",
     "find_last_change",
     "find_model_folder",
+    "format_result",
     "list_run_folders",
     "locate_run",
     "summarise_listed_run",
@@ -45,3 +46,14 @@ def summarise_listed_run(folder: Path) -> Summary:
 
     found = report.summarise(entries(folder, wanted), name=folder.resolve().name)
     return found if found.finished else figures(folder)
+
+
+def format_result(run: Summary) -> str:
+    """The leading metric of a run in words, for a list of runs."""
+    from tacit.report import phrasing
+
+    own = run.arm("run")
+    if own is None or run.leading not in own.metrics:
+        return phrasing.NONE
+    figure = phrasing.format_metric(run.leading, own.metrics[run.leading])
+    return f"{phrasing.METRICS[run.leading]} {figure}"

@@ -241,6 +241,13 @@ class Site:
             self._model = (request.round_no, self._take_step(message, request.round_no))
         return self._model[1]
 
+    def read_decoded_model(self, rounds: int) -> Vector | None:
+        """The model after the run's last round as it was decoded here; None if it was not. The
+        caller compares its digest: a site that missed the last sum has an older model.
+        """
+        kept = self._kept.read(_SITE, rounds + 1) if self._kept else None
+        return kept[MODEL] if kept else None
+
     def compute_head_inputs(
         self, model: Vector, slot: ClientSlot, round_no: int, tests: bool = False
     ) -> tuple[training.Matrix, NDArray[np.int32]]:

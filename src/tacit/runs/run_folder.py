@@ -127,24 +127,30 @@ def check_model(folder: Path, model: Vector) -> None:
     """
     if not (folder / RECORD).exists():
         return
-    found = list(entries(folder))
-    ends, remedy = (
-        record.select_entries(found, record.Finished, record.RUN),
-        "restore the file, or run again",
-    )
-    if not ends or hashlib.sha256(model.tobytes()).hexdigest() != ends[-1].parameters_sha256:
-        raise RunError(f"{folder / MODEL}: does not match its hash in the record; {remedy}")
+    found, remedy = list(entries(folder)), "restore the file, or run again"
     hashes = {
         name: digest
         for stored in record.select_entries(found, record.Stored)
         for name, digest in stored.sha256.items()
     }
+    ends = record.select_entries(found, record.Finished, record.RUN)
+    if MODEL in hashes:
+        known = bool(ends) and hash_file(folder / MODEL) == hashes[MODEL]
+    else:
+        known = (
+            bool(ends) and hashlib.sha256(model.tobytes()).hexdigest() == ends[-1].parameters_sha256
+        )
+    if not known:
+        raise RunError(f"{folder / MODEL}: does not match its hash in the record; {remedy}")
     facts = folder / MODEL_FACTS
-    if (
-        MODEL_FACTS in hashes
-        and hashlib.sha256(facts.read_bytes()).hexdigest() != hashes[MODEL_FACTS]
-    ):
+    if MODEL_FACTS in hashes and hash_file(facts) != hashes[MODEL_FACTS]:
         raise RunError(f"{facts}: does not match its hash in the record; {remedy}")
+
+
+def hash_file(path: Path) -> str:
+    """SHA-256 of a file, as `sha256sum` prints it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def entries(folder: Path, wanted: record.Wanted | None = None) -> Iterator[record.Entry]:

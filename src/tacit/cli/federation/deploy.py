@@ -123,7 +123,30 @@ def deploy(
         raise PlanError(
             "tacit deploy takes either a plan or --resume RUN; give exactly one of them"
         )
-    carry_out(work, as_json=as_json, quiet=quiet, page=not no_report)
+    carry_out(
+        lambda observer: _describe_delivery(work(observer)),
+        as_json=as_json,
+        quiet=quiet,
+        page=not no_report,
+    )
+
+
+def _describe_delivery(place: Path) -> Path:
+    """Print on stderr which sites have the model, and why others have not; return the folder."""
+    from tacit.deployment.server.delivery import STORED, read_delivered
+
+    outcome = read_delivered(place)
+    having = [site for site, state in outcome.items() if state == STORED]
+    if having:
+        tables.line(f"the model is now at {', '.join(having)}", stderr=True)
+    for site, why in outcome.items():
+        if why != STORED:
+            tables.line(
+                f"site {site} has not received the model: {why}; `tacit deploy --resume"
+                f" {place.name}` sends it again",
+                stderr=True,
+            )
+    return place
 
 
 def _start(

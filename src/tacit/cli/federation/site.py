@@ -10,12 +10,14 @@ import signal
 import threading
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.cli import tables
+from tacit.cli.federation.site_models import models, write_card
 from tacit.cli.options import AsJson
 from tacit.errors import DataError, PlanError, RunError
 
@@ -28,6 +30,8 @@ commands = typer.Typer(
     rich_markup_mode="rich",
     help="Set up a data owner's machine, join a server, and see what was sent and spent.",
 )
+
+commands.command()(models)
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The site's folder.")]
 Source = Annotated[
@@ -199,7 +203,7 @@ def join(
         tables.line(f"{settings.name}: {sentence}", stderr=True)
 
     check_ready(folder, report)
-    site = OwnerSite(load_owner(folder, report))
+    site = OwnerSite(replace(load_owner(folder, report), on_model=write_card))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     if with_parent:

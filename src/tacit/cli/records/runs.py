@@ -13,6 +13,7 @@ from tacit.cli import tables
 from tacit.cli.folders import (
     figures,
     find_last_change,
+    format_result,
     list_run_folders,
     locate_run,
     summarise_listed_run,
@@ -194,11 +195,7 @@ def _run_to_cells(folder: Path) -> tuple[str, ...]:
     own = run.arm("run")
     if own is None:
         return run.name, run.state, phrasing.NONE, phrasing.NONE, when
-    result = (
-        f"{phrasing.METRICS[run.leading]}"
-        f" {phrasing.format_metric(run.leading, own.metrics.get(run.leading))}"
-    )
-    return run.name, run.state, result, own.privacy, when
+    return run.name, run.state, format_result(run), own.privacy, when
 
 
 def _run_to_json(folder: Path) -> dict[str, Any]:

@@ -50,6 +50,10 @@ class Deployment:
         """
         return self.test is None or plan.personal or not readable(plan.codec)
 
+    def offer(self, plan: Plan, text: str) -> Offer:
+        """The offer that sites receive; `text` is the plan as it is sent."""
+        return Offer(plan=text, simulated_noise=self.simulated_noise, measures=self.measures(plan))
+
 
 @dataclass(frozen=True)
 class Handshake:
@@ -89,12 +93,7 @@ class Handshake:
     @property
     def offer(self) -> Offer:
         """The offer that sites receive."""
-        chosen = self.deployment
-        return Offer(
-            plan=self.text,
-            simulated_noise=chosen.simulated_noise,
-            measures=chosen.measures(self.plan),
-        )
+        return self.deployment.offer(self.plan, self.text)
 
     def _terms(self, name: str, opened: dict[str, OfferResponse]) -> Terms:
         members, first, most = [], 0, max(opened, key=lambda site: opened[site].clients)

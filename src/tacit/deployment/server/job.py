@@ -17,11 +17,12 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from tacit import features
 from tacit import plan as plans
 from tacit.assembly.own_parts import check_own_parts
-from tacit.assembly.run_files import StoredFeatures, open_desk, store_model, write_beginning
+from tacit.assembly.run_files import open_desk, store_model, write_beginning
 from tacit.deployment import bodies
 from tacit.deployment.bodies import BeginRequest, RecordHead, SiteResponse, Terms
 from tacit.deployment.confirmation import run_digest
 from tacit.deployment.deployable_plan import prepare_for_sites
+from tacit.deployment.server.delivery import deliver, prepare_delivery
 from tacit.deployment.server.handshake import Deployment, Handshake, begin_at_sites, check_quorum
 from tacit.deployment.server.messenger import Messenger, RequestSettings, SiteTransport
 from tacit.deployment.server.receipts import Receipts
@@ -158,6 +159,8 @@ class DeployedJob:
         """Run what remains."""
         found = recover(self.place, self.plan, [RUN])
         if found.is_abandoned or found.is_finished:
+            if found.is_finished:
+                self._prepare_delivery()
             delete_keys(self.place)  # a kill may have come between
             if (self.place / TERMS).exists():
                 self._end(bodies.unpack((self.place / TERMS).read_bytes(), BeginRequest).read())
@@ -208,13 +211,19 @@ class DeployedJob:
             now = last
         now = loop.run_rounds(side.arm, desk, side.carrier, now)
         self._finish(desk, side, now)
+        self._prepare_delivery()
         delete_keys(self.place)
         self._end(terms)
 
+    def _prepare_delivery(self) -> None:
+        prepare_delivery(self.place, self.plan, self.deployment.offer(self.plan, self.text))
+
     def _end(self, terms: Terms) -> None:
-        """Inform the sites that the run has ended, with the head of its record. A site that is
-        offline keeps its key until its owner ends the run there (`tacit site forget`).
+        """Send sites the model, and inform them that the run has ended, with the head of its
+        record. A site that is offline keeps its key until its owner ends the run there (`tacit site
+        forget`).
         """
+        deliver(self.messenger, self.place, terms)
         self.messenger.settings = replace(
             self.messenger.settings, deadline=min(_SECONDS_TO_END, self.messenger.settings.deadline)
         )
@@ -299,13 +308,7 @@ class DeployedJob:
     def _finish(self, desk: Desk, side: ServerSide, now: Checkpoint) -> None:
         if now.model is not None:
             model = side.arm.release(now.model, now.state, now.progress.round_no)
-            stored = StoredFeatures(
-                inputs=side.rows.inputs.width,
-                columns=side.columns,
-                fitted=side.fitted,
-                formats={"decimal": side.decimal_marks()},
-            )
-            store_model(desk, self.plan, side.learner, model, stored)
+            store_model(desk, self.plan, side.learner, model, side.stored_features)
             loop.finish(side.arm, desk, now, model, checkpoint.ALL_DONE)
             return
         # Only clients can read the model. Their sites say how good it is, and the hash of what they

@@ -210,6 +210,7 @@ REASONS = {
     "policy": "its owner's policy does not allow it",
     "budget": "its owner's ledger has no budget left for it",
     "data": "its rows are not as the plan says",
+    "rows changed": "its rows have changed since the run began",
     "question": "it refuses the request",
     "unknown run": "it cannot take the run up",
     "failed": "it failed; its own log says why",

@@ -13,10 +13,10 @@ import polars as pl
 
 from tacit import data, server, training
 from tacit.assembly.agreement import build_agreement
-from tacit.assembly.client_side import PrivateParts, build_learner
 from tacit.assembly.exchanges import ServerParts, build_exchanges, build_train
 from tacit.assembly.feature_sources import gather_feature_sources
-from tacit.assembly.rows import build_empty_table, encode_tables, fit_features, keep_classes
+from tacit.assembly.rowless_model import build_rowless_model
+from tacit.assembly.rows import build_empty_table, fit_features, keep_classes
 from tacit.assembly.server_side import (
     ServerRows,
     build_first_model,
@@ -24,7 +24,7 @@ from tacit.assembly.server_side import (
     build_release,
 )
 from tacit.codecs.votes import noisy_counts
-from tacit.column_statistics.number_format import NumberFormat, check_formats
+from tacit.column_statistics.number_format import check_formats
 from tacit.data.k_anonymity import expand_categories
 from tacit.data.k_anonymity.release import list_released_columns
 from tacit.deployment.agenda import MEASURE, is_measured
@@ -69,19 +69,11 @@ class ServerSide:
     ) -> None:
         self.plan, self.terms, self.given = plan, terms, given
         self.columns = plan.data.columns
-        sources = gather_feature_sources(self.columns, plan.features)
-        self.fitted = fit_features(terms.seen.statistics(), self.columns, plan.features, sources)
-        # The server has no words, so it needs no public vectors of any.
-        wordless = replace(plan, private=replace(plan.private, start="random"))
-        empty = build_empty_table(self.columns, self.fitted)
-        (self.rows,), self.lexicon, self._encode = encode_tables(
-            wordless, self.columns, (empty,), self.fitted, sources
+        built = build_rowless_model(
+            plan, terms.seen.statistics(), given.draws, given.folder / "no clients"
         )
-        nobody_here = Clients(order=np.zeros(0, np.int64), starts=np.zeros(1, np.int64))
-        parts = PrivateParts(
-            folder=given.folder / "no clients", draws=given.draws, lexicon=self.lexicon
-        )
-        self.learner = build_learner(plan, self.rows, nobody_here, parts)
+        self.fitted, self.rows, self._encode = built.fitted, built.rows, built.encode
+        self.learner, self.stored_features = built.learner, built.stored_features
         facts = terms.facts(digest)
         self.agreement = build_agreement(plan, facts, self.learner)
         train = build_train(
@@ -102,16 +94,6 @@ class ServerSide:
             optimizer=self.agreement.optimizer,
             release=build_release(plan, self.agreement, terms.clients),
         )
-
-    def decimal_marks(self) -> dict[str, str]:
-        """The decimal mark of each numeric column for later rows: the plan's, or the one sites
-        agreed on.
-        """
-        agreed = self.terms.seen.statistics().formats
-        return {
-            name: self.plan.data.decimal or agreed.get(name, NumberFormat()).mark
-            for name in self.columns.numeric
-        }
 
     def _first_model(self) -> Vector | None:
         if self.agreement.codec.decoded_by == "clients":

@@ -26,7 +26,8 @@ class Owner:
     whenever they are needed. `agreed` is the file that `tacit negotiate` wrote, for plans whose
     codec needs it. `unit` says who the clients are, `encoding` and `header` how the file of rows is
     read: a plan that could choose them would choose whose budget is charged. `decimal` is the
-    decimal mark of its numbers, if the owner states it.
+    decimal mark of its numbers, if the owner states it. `tell` writes to the owner's log, and
+    `on_model` is called with the folder of each model that the site received.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Owner:
     peers: Callable[[], Mapping[str, bytes]] = dict
     helpers: Callable[[], tuple[str, ...] | None] = lambda: None
     tell: Callable[[str], None] = lambda sentence: None
+    on_model: Callable[[Path], None] = lambda folder: None
 
     def require_policy(self) -> Policy:
         """The current policy; raise PolicyError if there is none."""

@@ -35,6 +35,7 @@ from tacit.deployment.site.measures import (
     find_relation,
     get_rows_per_client,
 )
+from tacit.deployment.site.models.received_model import receive_model
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.participation import Participation
 from tacit.deployment.site.refusals import (
@@ -121,6 +122,10 @@ class OwnerSite:
         check_request_name(subject)
         if subject.kind == "end":
             return self._end_run(subject, bytes(message.body)), _NO_RECEIPT
+        if subject.kind == "model":
+            return receive_model(
+                self.owner, message, lambda: self._find_run(subject).load_side()
+            ), _NO_RECEIPT
         if subject.kind == "open":
             return self._respond_to_offer(message), _NO_RECEIPT
         run = self._find_run(subject)
@@ -174,6 +179,8 @@ class OwnerSite:
         """Check that the plan implies the request, reserve budgets, compute and randomise."""
         subject, built = message.subject, run.load_side()
         run.agenda.place(subject)
+        if subject.kind != "help":  # a helper's sum is of others' shares
+            run.watch.check()
         if subject.kind == "rows":
             run.agenda.take(subject, message.digest)
             self._reserve(run, book, subject, built.site.names, ())

@@ -31,6 +31,7 @@ from tacit.deployment.bodies import (
 from tacit.deployment.confirmation import check_confirmations, run_digest, sign_digest
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.permission import refuse_too_large, refuse_unless_allowed
+from tacit.deployment.site.rows.changed_rows import RowsWatch
 from tacit.deployment.site.rows.disclosed_statistics import (
     compute_disclosed_statistics,
     select_disclosed_formats,
@@ -44,6 +45,7 @@ from tacit.deployment.site.stored_runs import (
     CONFIRMED,
     OFFER,
     ROOT,
+    ROWS,
     TERMS,
     find_run_folder,
     hash_plan,
@@ -68,8 +70,8 @@ from tacit.randomness import Draws
 
 @dataclass
 class Participation:
-    """One run at a site. `no_counts` says why the policy's limits leave no budget for noisy counts;
-    empty if they do.
+    """One run at a site. `watch` notices rows that changed since the run was opened. `no_counts`
+    says why the policy's limits leave no budget for noisy counts; empty if they do.
     """
 
     owner: Owner
@@ -78,6 +80,7 @@ class Participation:
     offer: Offer
     folder: Path
     rows: SiteRows
+    watch: RowsWatch
     built: SiteSide | None = None
     agenda: Agenda = field(init=False)
     no_counts: str = ""
@@ -148,6 +151,7 @@ class Participation:
         Under secure aggregation the site sends nothing else until it has seen the same signature of
         every member it knows.
         """
+        self.watch.check()
         begin, before = bodies.unpack(body, BeginRequest), self.folder / TERMS
         if before.exists() and before.read_bytes() != begin.terms:
             raise WireError(
@@ -307,18 +311,22 @@ def open_run(owner: Owner, run: str, body: bytes, plan_hash: bytes) -> Participa
     if isinstance(plan.codec, HashComb) and plan.codec.agreed is not None:
         plan = replace(plan, codec=replace(plan.codec, agreed=owner.agreed or plan.codec.agreed))
     held_out = None if offer.simulated_noise else HeldOut(owner.folder, owner.secret)
+    watch = RowsWatch(folder / ROWS, owner.source, owner.secret)
     try:
+        watch.check()
         rows = read_rows(
             plan, owner, policy.limits, load_root(plan, offer.simulated_noise, folder), held_out
         )
+        watch.check()  # the rows that were read are those of the fingerprint
     except BaseException:
-        if kept is None:
-            (folder / ROOT).unlink(missing_ok=True)  # the run was not opened
+        if kept is None:  # the run was not opened
+            (folder / ROOT).unlink(missing_ok=True)
+            (folder / ROWS).unlink(missing_ok=True)
         raise
     if kept is None:
         replace_file(folder / OFFER, body)
     return Participation(
-        owner, plan, plan_hash, offer, folder, rows, no_counts=no_counts, _allowed_by=policy
+        owner, plan, plan_hash, offer, folder, rows, watch, no_counts=no_counts, _allowed_by=policy
     )
 
 

@@ -4,6 +4,7 @@ policy keys in its reply to the server.
 
 from __future__ import annotations
 
+from tacit.deployment.site.rows.changed_rows import ChangedRowsError
 from tacit.errors import (
     BudgetError,
     DataError,
@@ -20,7 +21,13 @@ from tacit.protocol.messages.signed_message import MessageSubject, Status
 
 _MAX_LINES, _MAX_LINE_LENGTH = 20, 1000
 """Limits on what one request writes into the owner's log."""
-_NAMES = {"open": "open", "begin": "begin", "rows": DiscloseRows.name, "end": "end"}
+_NAMES = {
+    "open": "open",
+    "begin": "begin",
+    "rows": DiscloseRows.name,
+    "model": "model",
+    "end": "end",
+}
 """Fixed names of requests outside rounds; their round is 0."""
 
 
@@ -57,6 +64,7 @@ def find_status(error: TacitError) -> Status:
     kinds: tuple[tuple[type[TacitError], Status], ...] = (
         (PolicyError, "policy"),
         (BudgetError, "budget"),
+        (ChangedRowsError, "rows changed"),
         (DataError, "data"),
         (WireError, "question"),
         (PlanError, "question"),

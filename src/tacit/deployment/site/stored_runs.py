@@ -30,6 +30,7 @@ from tacit.randomness import Draws
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 OFFER, TERMS, ROOT, CONFIRMED, AGENDA = "offer", "terms", "root", "confirmed", "agenda"
+ROWS = "rows"
 """Files in the folder of a run."""
 _ENDED = "ended"
 
@@ -54,6 +55,18 @@ def load_offer(owner: Owner, run: str) -> bytes | None:
             f"run {run} has ended here and its name is not used again; start the plan as a new run"
         )
     return (folder / OFFER).read_bytes() if (folder / OFFER).exists() else None
+
+
+def find_offer_hash(owner: Owner, run: str) -> str:
+    """SHA-256 of the offer that a run's name is bound to, also after the run has ended; empty if
+    the run was never opened here.
+    """
+    folder = find_run_folder(owner, run)
+    if (folder / OFFER).exists():
+        return hashlib.sha256((folder / OFFER).read_bytes()).hexdigest()
+    if (folder / _ENDED).exists():
+        return str(json.loads((folder / _ENDED).read_bytes()).get(OFFER, ""))
+    return ""
 
 
 def load_plan(owner: Owner, run: str, plan_hash: bytes) -> Plan | None:
@@ -183,7 +196,7 @@ def end_run(owner: Owner, run: str, record: dict[str, object] | None = None) -> 
     replace_file(
         folder / _ENDED, json.dumps({**hashes, **({"record": record} if record else {})}).encode()
     )
-    for path in (folder / OFFER, folder / ROOT, *folder.glob(f".*{UNFINISHED}")):
+    for path in (folder / OFFER, folder / ROOT, folder / ROWS, *folder.glob(f".*{UNFINISHED}")):
         path.unlink(missing_ok=True)
     shutil.rmtree(folder / PROMISED, ignore_errors=True)
     sync_folder(folder)

@@ -66,6 +66,11 @@ USES = {
         " transformers."
     ),
 }
+SHARED_PART = (
+    "These files hold the shared part of the model alone. Each client's own part stays with it, so"
+    " `tacit predict` refuses this folder."
+)
+"""Use of a model of which a part is kept by each client."""
 _CODE = {"torch": "module.py", "hub": "module.py", "sklearn": "pipeline.py"}
 """Code that accompanies weights, by format."""
 

@@ -54,6 +54,11 @@ class Server:
     """Where responses are added: at the server, or first at each site, over its own clients. A
     simulation computes the same result.
     """
+    deliver_to: Literal["participants", "nobody"] = "participants"
+    """Between sites: who receives the final model at the end of the run, besides the server that
+    trained it: every site that took part, or nobody ([deploy.md](deploy.md#the-model-at-the-sites)).
+    A simulation ignores it.
+    """
     rule: Annotated[Rule | Reference, OrOwn("rules", get_args(Rule).__contains__)] = "mean"
     """Aggregation rule: the mean, or a rule that is robust to a few bad clients, for which the
     server decodes each update separately ([lazyinf.md](lazyinf.md)). Randomised updates are decoded
@@ -123,6 +128,17 @@ class Server:
                 assert_never(self.sum_at)
 
     @property
+    def delivers_model(self) -> bool:
+        """Whether the sites that took part receive the final model."""
+        match self.deliver_to:
+            case "participants":
+                return True
+            case "nobody":
+                return False
+            case _:
+                assert_never(self.deliver_to)
+
+    @property
     def judges(self) -> bool:
         """Whether the rule requires a server with its own rows."""
         return self.rule in ("fltrust", "zeno")
@@ -163,6 +179,11 @@ def problems(plan: Plan) -> list[str]:
         found.append(
             f"server.sum_at cannot be used with regime = {plan.regime!r}, which sends no updates;"
             " remove it"
+        )
+    if not server.delivers_model and isinstance(plan.codec, HashComb):
+        found.append(
+            "server.deliver_to must be 'participants' with codec.name = 'hashcomb', whose model only"
+            " clients can decode, at their sites; got 'nobody'"
         )
     if server.soften and server.optimizer not in ("sgd", "momentum"):
         found.append(

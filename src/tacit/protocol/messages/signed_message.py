@@ -25,10 +25,12 @@ _SIGNED_BY = ec.ECDSA(hashes.SHA256())
 NonNegative = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
 Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
-Kind = Literal["open", "rows", "begin", "ask", "help", "measure", "end"]
-Status = Literal["", "ok", "policy", "budget", "data", "question", "unknown run", "failed"]
-"""Status of a reply; empty in a request. A site that does not respond gives one of the others and
-no further text: its reasons stay in its log.
+Kind = Literal["open", "rows", "begin", "ask", "help", "measure", "model", "end"]
+Status = Literal[
+    "", "ok", "policy", "budget", "data", "rows changed", "question", "unknown run", "failed"
+]
+"""Status of a reply; empty in a request. A site that does not respond gives one of the others and no further text:
+its reasons stay in its log.
 """
 
 

@@ -184,7 +184,31 @@ def _lines(
 
     Raise RunError if the record is damaged, or has fewer than `at_least` bytes of complete lines.
     """
-    content = _content(path)
+    yield from _parse_lines(path, _content(path), at_least, wanted)
+
+
+def parse_signed(content: bytes, source: Path) -> tuple[list[Entry], SignedHead | None]:
+    """Parse the bytes of a record that somebody else wrote; return its entries and the signature in
+    its last line, None if the last line is none. `source` is named in errors.
+
+    Raise RunError if the hash chain is broken or an entry is malformed, of an unknown kind or not a
+    complete line. The caller verifies the signature.
+    """
+    if not content.endswith(b"\n") or not _has_checksum(content.partition(b"\n")[0]):
+        raise RunError(f"{source}: is no record with a hash chain in complete lines")
+    lines = list(_parse_lines(source, content, 0))
+    entries = [entry for _, entry, _ in lines if entry is not None]
+    if len(entries) != len(lines):
+        raise RunError(f"{source}: has entries of an unknown kind")
+    begins, last, head = lines[-1]
+    if not isinstance(last, Signed):
+        return entries, None
+    return entries[:-1], SignedHead(length=begins, head=head, signature=last.signature)
+
+
+def _parse_lines(
+    path: Path, content: bytes, at_least: int, wanted: Wanted | None = None
+) -> Iterator[tuple[int, Entry | None, str]]:
     *lines, rest = content.split(b"\n")
     if len(content) - len(rest) < at_least:
         raise RunError(f"{path}: is damaged: its end is missing; the run cannot be read")
