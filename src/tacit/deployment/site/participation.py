@@ -59,7 +59,7 @@ from tacit.deployment.site.terms_checks import (
     describe_trust,
     refuse_without_peers,
 )
-from tacit.errors import RunError, WireError
+from tacit.errors import RequestError, RunError, WireError
 from tacit.files import replace_file
 from tacit.plan import HashComb, Plan
 from tacit.privacy.policy import Policy
@@ -199,9 +199,10 @@ class Participation:
             self.owner.require_policy(), self.plan, built.terms, built.describe_aggregation(), known
         )
         if not confirmed.exists():
-            raise WireError(
+            raise RequestError(
+                "terms",
                 "the other sites have not confirmed the plan and terms to this site, so it sends"
-                " neither updates nor helper sums"
+                " neither updates nor helper sums",
             )
         confirmations = bodies.unpack(confirmed.read_bytes(), BeginRequest).confirmations
         check_confirmations(built.terms, self._digest(body), confirmations, known.peers)
@@ -287,7 +288,7 @@ def open_run(owner: Owner, run: str, body: bytes, plan_hash: bytes) -> Participa
     """Open a run that is offered, if the policy allows it; rows are read only then.
 
     The offer is stored and binds the run's name: raise WireError if the name was offered with other
-    bytes before, RunError if the run has ended here.
+    bytes before, RequestError if the run has ended here.
     """
     kept = load_offer(owner, run)
     if kept is not None and kept != body:
