@@ -156,7 +156,7 @@ def test_who_is_asked_absent_or_there_is_shown(tmp_path: Path, clock: Clock) -> 
     messenger.on_state = lambda one: shown.append((one.site, one.state, one.seconds))
     messenger.request("ask", 1, "train", {"a": b"", "b": b""}, least=1)
     assert shown == [
-        ("b", "absent", 600.0),
+        ("b", "absent", 5.0),
         ("a", "asked", 600.0),
         ("a", "replied", 0.0),
         ("b", "absent", 5.0),

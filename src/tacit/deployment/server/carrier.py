@@ -127,7 +127,8 @@ class SitesCarrier:
             raise RunError(
                 f"round {round_no}, {exchange}: {', '.join(away)} helped to sum updates securely and"
                 f" did not return within {self.messenger.settings.deadline:g} seconds; no site was"
-                " asked in this round; `tacit deploy --resume RUN` continues when it is back"
+                f" asked in this round; `tacit deploy --resume {self.terms.run}` continues when it"
+                " is back"
             )
 
     def _keep_missed(self, request: Request, sent: dict[str, bytes], replies: Replies) -> None:
@@ -159,8 +160,9 @@ class SitesCarrier:
             )
         message = (
             f"round {round_no}, {exchange}: needs {least} sites, got {got}"
-            f" ({list_reasons(missing)}); nothing is lost: `tacit deploy --resume RUN` continues"
-            f" when they are back, and with --min-sites {max(1, got)} without them"
+            f" ({list_reasons(missing)}); nothing is lost: `tacit deploy --resume"
+            f" {self.terms.run}` continues when they are back, and with --min-sites {max(1, got)}"
+            " without them"
         )
         raise build_quorum_error(message, least, got, missing)
 

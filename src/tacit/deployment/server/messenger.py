@@ -116,6 +116,7 @@ class Messenger:
         opened = OpenExchange(
             {site: self._plan_steps(kind, site, round_no, exchange, sent[site]) for site in sent},
             time.monotonic(),
+            least,
         )
         end, self._last_look = opened.began + self.settings.deadline, float("-inf")
         while opened.waiting and time.monotonic() < end:
@@ -123,7 +124,7 @@ class Messenger:
             self._send(opened, end)
             for mark, data in self.transport.collect():
                 self._take(opened, opened.marks.pop(mark, ""), data, tick)
-            if self._is_over(opened, least):
+            if self._is_over(opened):
                 break
             if opened.waiting:
                 time.sleep(self.settings.poll_interval)
@@ -168,20 +169,22 @@ class Messenger:
             return
         self._last_look = moment
         self.presence.update(self.transport.online(), moment)
+        there = sum(map(self.presence.is_online, opened.waiting)) + len(opened.found.messages)
         left = opened.began + self.settings.deadline - moment
+        left = min(left, self.settings.grace) if there >= opened.least else left
         for site in sorted(opened.waiting):
             if not self.presence.is_online(site) and opened.shown.get(site) != "absent":
                 opened.shown[site] = "absent"
                 self._show(opened.steps[site][-1].subject, "absent", left)
 
-    def _is_over(self, opened: OpenExchange, least: int) -> bool:
+    def _is_over(self, opened: OpenExchange) -> bool:
         """Whether all sites that are left in an exchange are absent, and it need not or cannot be
         completed.
         """
         moment, got = time.monotonic(), len(opened.found.messages)
         if not all(self.presence.has_left(site, moment) for site in opened.waiting):
             return False
-        return got >= least or got + len(opened.waiting) < least
+        return got >= opened.least or got + len(opened.waiting) < opened.least
 
     def _send(self, opened: OpenExchange, end: float) -> None:
         """Send to the sites not contacted yet, and to those silent for too long."""

@@ -40,12 +40,12 @@ class MessageStep:
 
 
 class OpenExchange:
-    """The state of one request to several sites: what each site must still be sent, and what came
-    back.
+    """The state of one request to several sites: what each site must still be sent, what came back,
+    and the least number of replies that the run needs.
     """
 
-    def __init__(self, steps: dict[str, list[MessageStep]], now: float) -> None:
-        self.steps, self.began, self.last_reply = steps, now, now
+    def __init__(self, steps: dict[str, list[MessageStep]], now: float, least: int) -> None:
+        self.steps, self.began, self.last_reply, self.least = steps, now, now, least
         self.waiting, self.found = set(steps), Replies()
         self.last_sent: dict[str, float] = {}
         self.asked: set[str] = set()
