@@ -308,6 +308,8 @@ def test_a_round_that_cannot_be_repeated_is_lost_and_the_next_one_is_asked(
     assert any("a different request was received before" in sentence for sentence in field.told)
     charged = record.select_entries(entries, record.Released, "run")
     assert {one.round_no for one in charged} >= {1, 2, 3, 4}
+    again = [one.superseded for one in charged if (one.round_no, one.exchange) == (2, "votes")]
+    assert again == [True, False], "votes that were asked anew are charged in addition"
 
 
 def test_a_model_that_was_measured_with_a_lost_site_costs_one_round(

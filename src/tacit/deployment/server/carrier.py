@@ -100,10 +100,7 @@ class SitesCarrier:
             for site, one in found.items()
             if one.counts is None
         }
-        malformed = {
-            site: why.reason for site, why in replies.missing.items() if why.cause == "malformed"
-        }
-        return found, {**withheld, **malformed}
+        return found, withheld
 
     def _questions(self, request: Request) -> dict[str, SiteRequest]:
         """The request to each site; where clients decode the model, every site receives every

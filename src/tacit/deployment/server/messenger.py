@@ -8,7 +8,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
@@ -133,7 +133,9 @@ class Messenger:
         for site, why in sorted(opened.found.missing.items()):
             self.on_missing(round_no, exchange, site, why)
         self.receipts.keep()
-        return opened.found
+        return replace(
+            opened.found, on_malformed=lambda *found: self.on_missing(round_no, exchange, *found)
+        )
 
     def wait_for(self, sites: list[str], round_no: int, exchange: str) -> list[str]:
         """Wait until all these sites are online, until the deadline; return those that are not."""
@@ -170,11 +172,12 @@ class Messenger:
         self._last_look = moment
         self.presence.update(self.transport.online(), moment)
         there = sum(map(self.presence.is_online, opened.waiting)) + len(opened.found.messages)
-        left = opened.began + self.settings.deadline - moment
-        left = min(left, self.settings.grace) if there >= opened.least else left
         for site in sorted(opened.waiting):
             if not self.presence.is_online(site) and opened.shown.get(site) != "absent":
                 opened.shown[site] = "absent"
+                left = opened.began + self.settings.deadline - moment
+                if there >= opened.least:
+                    left = max(0.0, min(left, self.presence.count_seconds_left(site, moment)))
                 self._show(opened.steps[site][-1].subject, "absent", left)
 
     def _is_over(self, opened: OpenExchange) -> bool:

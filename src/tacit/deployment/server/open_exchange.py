@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tacit.deployment.bodies import Body, unpack
@@ -14,10 +15,13 @@ from tacit.protocol.observer import StateName
 
 @dataclass(frozen=True, kw_only=True)
 class Replies:
-    """Replies by site, and for other sites why there is none."""
+    """Replies by site, and for other sites why there is none; `on_malformed` hears of replies with
+    another body.
+    """
 
     messages: dict[str, SignedMessage] = field(default_factory=dict)
     missing: dict[str, MissingReply] = field(default_factory=dict)
+    on_malformed: Callable[[str, MissingReply], None] = lambda site, why: None
 
     def bodies(self, kind: type[Body]) -> dict[str, Body]:
         """Decode the replies, ordered by site; a reply with another body counts as missing."""
@@ -27,6 +31,7 @@ class Replies:
                 found[site] = unpack(message.body, kind)
             except WireError as error:
                 self.missing[site] = MissingReply(cause="malformed", reason=str(error))
+                self.on_malformed(site, self.missing[site])
         return found
 
 

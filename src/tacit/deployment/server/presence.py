@@ -39,6 +39,10 @@ class Presence:
 
     def has_left(self, site: str, now: float) -> bool:
         """Whether a site has been absent for the whole grace, so that nobody waits for it."""
-        if not self.is_registered(site):
-            return True
-        return now - self._absent_since.get(site, now) >= self.grace and not self.is_online(site)
+        return not self.is_registered(site) or (
+            not self.is_online(site) and self.count_seconds_left(site, now) <= 0
+        )
+
+    def count_seconds_left(self, site: str, now: float) -> float:
+        """How much of its grace a site has left."""
+        return self.grace - (now - self._absent_since.get(site, now))

@@ -95,8 +95,7 @@ class OwnerSite:
         try:
             body, receipt = self._respond(message)
         except TacitError as error:
-            status = find_status(error, message.subject.kind)
-            rule = find_refusing_rules(error)
+            status, rule = find_status(error), find_refusing_rules(error)
             self.owner.tell(
                 format_for_log(
                     f"{message.subject.kind} of run {message.subject.run} refused: {error}"

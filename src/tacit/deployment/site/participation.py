@@ -146,9 +146,15 @@ class Participation:
         digest of plan and terms.
 
         Under secure aggregation the site sends nothing else until it has seen the same signature of
-        every member it knows.
+        every member it knows. Raises RequestError if it does not accept the terms.
         """
-        begin, before = bodies.unpack(body, BeginRequest), self.folder / TERMS
+        try:
+            return self._begin(bodies.unpack(body, BeginRequest))
+        except WireError as error:
+            raise RequestError("terms", str(error)) from None
+
+    def _begin(self, begin: BeginRequest) -> BeginResponse:
+        before = self.folder / TERMS
         if before.exists() and before.read_bytes() != begin.terms:
             raise WireError(
                 f"run {self.folder.name} began here with other terms; start the plan as a new run"

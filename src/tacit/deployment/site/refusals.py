@@ -18,7 +18,7 @@ from tacit.errors import (
 from tacit.printable import printable
 from tacit.privacy.policy import Receipt
 from tacit.protocol.exchanges.disclose_rows import DiscloseRows
-from tacit.protocol.messages.signed_message import Kind, MessageSubject, Status
+from tacit.protocol.messages.signed_message import MessageSubject, Status
 
 _MAX_LINES, _MAX_LINE_LENGTH = 20, 1000
 """Limits on what one request writes into the owner's log."""
@@ -54,23 +54,20 @@ def format_for_log(sentence: str) -> str:
     return "\n    ".join([*shown, *more])
 
 
-def find_status(error: TacitError, kind: Kind) -> Status:
-    """The status word for an error in the answer to a request of some kind, as it stands in the
-    reply.
-    """
+def find_status(error: TacitError) -> Status:
+    """The status word for an error, as it stands in the reply."""
     if isinstance(error, RequestError):
         return error.status
-    outside: dict[Kind, Status] = {"open": "plan", "begin": "terms"}
     kinds: tuple[tuple[type[TacitError], Status], ...] = (
         (PolicyError, "policy"),
         (BudgetError, "budget"),
         (DataError, "data"),
         (PlanError, "plan"),
-        (WireError, outside.get(kind, "question")),
+        (WireError, "question"),
         (LedgerError, "ledger"),
         (RunError, "unknown run"),
     )
-    return next((status for one, status in kinds if isinstance(error, one)), "failed")
+    return next((status for kind, status in kinds if isinstance(error, kind)), "failed")
 
 
 def find_refusing_rules(error: TacitError) -> str:
