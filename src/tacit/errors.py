@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 
 class TacitError(Exception):
     """Base class of these errors; the command line prints one as a paragraph."""
@@ -31,6 +33,14 @@ class WireError(TacitError):
     """A message is malformed, too large, or not the requested one."""
 
     exit_code = 5
+
+
+class RequestError(WireError):
+    """A request that a site must not answer; `status` is the word that its server learns."""
+
+    def __init__(self, status: Literal["answered", "model", "order", "terms", "ended"], text: str):
+        super().__init__(text)
+        self.status = status
 
 
 class PeerError(TacitError):

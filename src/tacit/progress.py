@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tacit.errors import TacitError
 from tacit.printable import printable
+from tacit.protocol.observer import SiteState
 from tacit.report import phrasing
 from tacit.report.progress import ArmProgress, RunProgress
 from tacit.runs.record import Entry, Prepared
@@ -28,6 +30,7 @@ class ProgressObserver:
     def __init__(self) -> None:
         self.folder: Path | None = None
         self.progress = RunProgress()
+        self.sites: dict[str, SiteState] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -70,6 +73,14 @@ class ProgressObserver:
     def clients(self, arm: str, round_no: int, done: int, total: int) -> None:
         """Observe how many clients of a round have trained."""
         self.progress.add_clients(arm, round_no, done, total)
+
+    def site(self, state: SiteState) -> None:
+        """Observe a site of a deployment; a site that goes missing or comes back is named."""
+        before = self.sites.get(state.site)
+        self.sites[state.site] = state
+        said = describe_change(before, state)
+        if said:
+            self.warn(said)
 
     def fetched(self, what: str, done: int, total: int | None) -> None:
         """Observe how much of a data set is downloaded."""
@@ -128,11 +139,13 @@ class LiveProgress(ProgressObserver):
         from rich.console import Group
         from rich.text import Text
 
+        sites = describe_sites(self.sites.values())
         if not self.progress.arms:
+            if sites:
+                self._waiting.update(text=printable(sites))
             return self._waiting if not self.progress.prepared else Text("")
-        return Group(
-            *(part for arm in list(self.progress.arms.values()) for part in self._arm(arm))
-        )
+        arms = [part for arm in list(self.progress.arms.values()) for part in self._arm(arm)]
+        return Group(*arms, Text(f"  {printable(sites)}", style="dim")) if sites else Group(*arms)
 
     def _arm(self, arm: ArmProgress) -> list[RenderableType]:
         from rich.progress_bar import ProgressBar
@@ -220,6 +233,44 @@ def choose_observer() -> ProgressObserver:
     if _in_notebook():
         return NotebookProgress()
     return LiveProgress() if sys.stderr.isatty() else ProgressObserver()
+
+
+def describe_sites(states: Iterable[SiteState]) -> str:
+    """Whom the server waits for, how long at most, and who is missing; empty if nobody is."""
+    known = list(states)
+    waiting = [one for one in known if one.state == "asked"]
+    found = [
+        f"{one.site} {one.state}" for one in known if one.state in ("absent", "late", "refused")
+    ]
+    if waiting:
+        seconds = phrasing.format_duration(max(one.seconds for one in waiting))
+        names = ", ".join(one.site for one in waiting)
+        found.insert(0, f"waiting for {names} (at most {seconds})")
+    return " · ".join(found)
+
+
+def describe_change(before: SiteState | None, now: SiteState) -> str:
+    """A sentence about a site that goes missing or comes back; empty for any other change."""
+    where = f"round {now.round_no}, {now.exchange}" if now.round_no else now.exchange
+    waits = f"waiting at most {phrasing.format_duration(now.seconds)}"
+    was_gone = before is not None and before.state in ("absent", "late")
+    match now.state:
+        case "absent" if not was_gone:
+            return f"{where}: site {now.site} is absent; {now.reason or waits}"
+        case "late" | "refused" if before is None or before.reason != now.reason:
+            return f"{where}: site {now.site} does not respond: {now.reason}"
+        case "asked" if was_gone:
+            return f"{where}: site {now.site} is back; {waits}"
+        case "asked" if before is not None and _is_repeated(before, now):
+            return f"{where}: site {now.site} has not responded yet; {waits}"
+        case _:
+            return ""
+
+
+def _is_repeated(before: SiteState, now: SiteState) -> bool:
+    """Whether a request is sent again."""
+    same = (before.round_no, before.exchange) == (now.round_no, now.exchange)
+    return before.state == "asked" and same
 
 
 def format_time_left(arm: ArmProgress) -> str:

@@ -25,17 +25,20 @@ from tacit.simulation.rehearsal import prepare_rehearsal
 
 
 class LocalPost:
-    """Carries letters to sites of the same process; `spoil` may change what a site replies."""
+    """Carries letters to sites of the same process; `spoil` may change what a site replies, and sites `away` are offline."""
 
     def __init__(self, sites: dict[str, OwnerSite]) -> None:
         self.sites, self.replies, self.count = sites, [], 0
+        self.away: set[str] = set()
         self.spoil: Callable[[str, bytes], bytes | None] = lambda site, reply: reply
 
     def online(self) -> dict[str, bool]:
-        return dict.fromkeys(self.sites, True)
+        return {site: site not in self.away for site in self.sites}
 
     def send(self, site: str, message: bytes) -> str:
         self.count += 1
+        if site in self.away:
+            return str(self.count)
         self.replies.append((str(self.count), self.spoil(site, self.sites[site].handle(message))))
         return str(self.count)
 

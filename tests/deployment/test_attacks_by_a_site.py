@@ -90,7 +90,7 @@ def test_a_site_takes_no_terms_with_such_a_class(tmp_path, name) -> None:
     third = HostileServer(hospital.server.site, hospital.plan, "job-3")
     third.open()
     third.send("begin", "begin", msgspec.msgpack.encode({"terms": msgspec.msgpack.encode(tree)}))
-    assert third.status == "question"
+    assert third.status == "terms"
     assert (
         "names of classes must differ and have no control or invisible characters"
         in hospital.told[-1]

@@ -169,7 +169,7 @@ def test_no_name_of_a_run_looks_like_another(tmp_path, run) -> None:
 
 def refused(hospital: Hospital, text: str) -> str:
     assert hospital.server.open(text, plan=hashlib.sha256(text.encode()).digest()) is None
-    assert hospital.server.status == "question"
+    assert hospital.server.status == "plan"
     return hospital.told[-1]
 
 

@@ -131,7 +131,7 @@ def test_an_ended_runs_name_is_never_used_again(owned, restarted) -> None:
     server.site = owned.restarted() if restarted else owned.site
     for _ in range(2):
         assert server.open() is None
-        assert server.status == "unknown run"
+        assert server.status == "ended"
         assert (
             "has ended here and its name is not used again; start the plan as a new run"
             in owned.told[-1]
@@ -139,7 +139,7 @@ def test_an_ended_runs_name_is_never_used_again(owned, restarted) -> None:
     server.send("end", "end", b"")
     assert server.status == "ok"
     server.train(round_no=2)
-    assert server.status == "unknown run"
+    assert server.status == "ended"
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_invented_classes_are_refused_before_the_model_is_built(
         return signed_message.write(message.subject, msgspec.msgpack.encode(tree), owners[1].key)
 
     sites.transport.spoil = spoil  # type: ignore[attr-defined]
-    with pytest.raises(RunError):
+    with pytest.raises(PolicyError):
         deploy(ready.plan, sites, tmp_path / "runs", simulated_noise=True, identity="same")
     assert any(
         "limits.max_parameters = 50,000,000: the model has at least" in sentence

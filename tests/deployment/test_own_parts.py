@@ -13,7 +13,7 @@ import pytest
 from tacit import plan, simulation
 from tacit.deployment.server.job import deploy
 from tacit.deployment.site.owner_site import OwnerSite
-from tacit.errors import RunError
+from tacit.errors import PolicyError
 from tacit.privacy.policy.user_code import find_user_code
 from tacit.simulation.rehearsal import prepare_rehearsal
 from tests.deployment.hostile import HostileServer
@@ -88,7 +88,7 @@ def test_a_deployed_run_stops_and_names_what_each_owner_would_have_to_read(
         owner(name, file, tmp_path / name, tell=told.append)
         for name, file in zip("abc", ready.files, strict=True)
     ]
-    with pytest.raises(RunError, match=r"allow\.user_code"):
+    with pytest.raises(PolicyError, match=r"allow\.user_code"):
         deploy(ready.plan, sites_of(owners), tmp_path / "runs", simulated_noise=True)
     for module, pinned in zip(PARTS, find_user_code(job), strict=True):
         file = code / module / f"{module}.py"
@@ -209,7 +209,7 @@ def test_a_server_cannot_make_a_site_import_code(
     assert NAMES[name] in server.text
     forget(code)
     assert server.open() is None
-    expected = ("policy", "allow.user_code") if name in REFUSED_BY_POLICY else ("question", "")
+    expected = ("policy", "allow.user_code") if name in REFUSED_BY_POLICY else ("plan", "")
     assert (server.status, server.rule) == expected
     assert not (evil / "ran").exists()
     assert ran(code) == []

@@ -17,7 +17,7 @@ from tacit.deployment.deployable_plan import remove_simulation_settings
 from tacit.deployment.server.job import deploy, resume
 from tacit.deployment.server.receipts import Receipts
 from tacit.deployment.site.owner_site import OwnerSite
-from tacit.errors import RunError, WireError
+from tacit.errors import PolicyError, RunError, WireError
 from tacit.privacy.policy import Limits, PrivacyUnit, SiteLedger
 from tacit.privacy.policy.policy import parse_policy
 from tacit.protocol.messages import signed_message
@@ -55,8 +55,8 @@ def spent(folder: Path) -> int:
     return sum(one.life.micro for one in book.totals())
 
 
-def refused(place: Path) -> list[record.Refused]:
-    return record.select_entries(list(record.read(place / RECORD)), record.Refused)
+def missing(place: Path) -> list[record.SiteMissing]:
+    return record.select_entries(list(record.read(place / RECORD)), record.SiteMissing)
 
 
 def test_a_site_that_allows_less_is_left_out_and_pays_nothing(ready, tmp_path) -> None:
@@ -68,8 +68,8 @@ def test_a_site_that_allows_less_is_left_out_and_pays_nothing(ready, tmp_path) -
         "limits.max_epsilon_per_run = 2 per client: the plan asks for" in sentence
         for sentence in told
     )
-    (one,) = refused(place)
-    assert one.sender == "site b"
+    (one,) = missing(place)
+    assert (one.site, one.exchange, one.cause) == ("b", "open", "policy")
     assert one.reason == "its owner's policy does not allow it (limits.max_epsilon_per_run)"
     assert not (tmp_path / "b" / "ledger.sqlite").exists()
     assert (spent(tmp_path / "a"), spent(tmp_path / "c")) == (7 * 20_000_000, 6 * 20_000_000)
@@ -78,7 +78,7 @@ def test_a_site_that_allows_less_is_left_out_and_pays_nothing(ready, tmp_path) -
 def test_without_enough_sites_nothing_begins(ready, tmp_path) -> None:
     sites = sites_of(owners(ready, tmp_path, [], b="", c=""), min_sites=2)
     with pytest.raises(
-        RunError,
+        PolicyError,
         match=r"needs 2 sites, and 1 takes part [(]b: its owner's policy does not allow it",
     ):
         deploy(ready.plan, sites, tmp_path / "runs")
@@ -92,7 +92,7 @@ def test_a_budget_for_life_ends_inside_a_run(ready, tmp_path) -> None:
     everybody = owners(ready, tmp_path, told, c=poor)
     deploy(ready.plan, sites_of(everybody, min_sites=2), tmp_path / "runs")
     place = deploy(ready.plan, sites_of(everybody, min_sites=2), tmp_path / "runs")
-    late = [one for one in refused(place) if one.sender == "site c"]
+    late = [one for one in missing(place) if one.site == "c"]
     assert late
     assert {one.reason for one in late} == {
         "its owner's ledger has no budget left for it (limits.max_epsilon_lifetime)"
@@ -111,7 +111,7 @@ def test_a_site_that_fails_says_only_that_it_failed(ready, tmp_path, monkeypatch
     site = sites.transport.sites["b"]  # type: ignore[attr-defined]
     monkeypatch.setattr(site, "_compute_response", lambda *_: 1 / 0)
     place = deploy(ready.plan, sites, tmp_path / "runs")
-    assert {one.reason for one in refused(place)} == {"it failed; its own log says why"}
+    assert {one.reason for one in missing(place)} == {"it failed; its own log says why"}
     assert any("ZeroDivisionError" in sentence for sentence in told)
 
 
@@ -137,8 +137,8 @@ def test_an_older_ledger_is_not_answered_from(ready, tmp_path) -> None:
         in sentence
         for sentence in told
     )
-    assert {(one.sender, one.round_no, one.reason) for one in refused(place)} == {
-        ("site b", 3, "it failed; its own log says why")
+    assert {(one.site, one.round_no, one.reason) for one in missing(place)} == {
+        ("b", 3, "its ledger is damaged, or is an older copy")
     }
     assert json.loads((place / "receipts.json").read_bytes())["b"][0] == 6
 
@@ -234,7 +234,7 @@ def test_a_malicious_plan_is_refused_by_a_letter_and_no_row_is_read(tmp_path, ca
         )
     )
     reply = said_to(site, job)
-    assert reply.status in ("policy", "question")
+    assert reply.status in ("policy", "plan")
     assert reply.status == "policy" or "cannot run between sites" in told[0]
     assert len(told) == 1
     assert not (tmp_path / "a" / "ledger.sqlite").exists()
@@ -252,7 +252,7 @@ def test_a_site_refuses_what_only_a_simulation_can_do(ready, tmp_path, what) -> 
     told: list[str] = []
     job = remove_simulation_settings(small_plan(tmp_path / "reviews.csv", **SIMULATED_ONLY[what]))
     site = OwnerSite(owner("a", tmp_path / "no such file.csv", tmp_path / "a", tell=told.append))
-    assert said_to(site, job).status == "question"
+    assert said_to(site, job).status == "plan"
     assert any("cannot run between sites" in sentence and what in sentence for sentence in told)
 
 

@@ -16,6 +16,7 @@ from tacit.errors import BudgetError, DataError, RunError
 from tacit.features import Fitted
 from tacit.privacy import ledger
 from tacit.privacy.claim import Unproven
+from tacit.protocol.observer import SiteState
 from tacit.runs import checkpoint, record
 from tacit.runs.run_folder import RECORD
 from tacit.simulation.carrier import Simulation
@@ -159,6 +160,9 @@ class StopsAt:
             raise KeyboardInterrupt
 
     def clients(self, arm: str, round_no: int, done: int, total: int) -> None:
+        pass
+
+    def site(self, state: SiteState) -> None:
         pass
 
     def fetched(self, what: str, done: int, total: int | None) -> None:

@@ -7,7 +7,14 @@ import time
 from pathlib import Path
 
 from tacit.cli.tables import line
-from tacit.progress import LiveProgress, ProgressObserver, format_arrived, format_pictures_read
+from tacit.progress import (
+    LiveProgress,
+    ProgressObserver,
+    describe_sites,
+    format_arrived,
+    format_pictures_read,
+)
+from tacit.protocol.observer import SiteState
 from tacit.runs.record import Entry, Round
 
 SECONDS_BETWEEN_LINES = 5.0
@@ -31,6 +38,12 @@ class LineProgress(ProgressObserver):
     def warn(self, text: str) -> None:
         """Write a line."""
         line(text, stderr=True)
+
+    def site(self, state: SiteState) -> None:
+        """Write a line about a site that is missing, and whom the server waits for at the start."""
+        super().site(state)
+        if state.exchange == "open" and state.state in ("asked", "absent") and self._is_time():
+            line(f"open: {describe_sites(self.sites.values())}", stderr=True)
 
     def fetched(self, what: str, done: int, total: int | None) -> None:
         """Write a line if the last one is a few seconds old."""
@@ -61,6 +74,9 @@ class QuietProgress(ProgressObserver):
         """Ignore."""
 
     def clients(self, arm: str, round_no: int, done: int, total: int) -> None:
+        """Ignore."""
+
+    def site(self, state: SiteState) -> None:
         """Ignore."""
 
 

@@ -76,7 +76,7 @@ def table(
 
 
 def results(run: Summary) -> None:
-    """Print a run's arms as rows, then the votes and the findings about the result."""
+    """Print a run's arms as rows, then missing sites, votes and the findings about the result."""
     from tacit.report import HEADINGS, list_cells
     from tacit.report.verdict import judge_run
 
@@ -84,6 +84,8 @@ def results(run: Summary) -> None:
         say(run.privacy.owners)
     headings = [heading.replace(" / ", "/") for heading in HEADINGS]
     table(headings, [list_cells(arm) for arm in run.arms], prose=(0, len(HEADINGS) - 1), strong=0)
+    for sentence in run.absences.sentences:
+        say(sentence)
     if run.votes:
         say(run.votes.sentence)
     for finding in judge_run(run):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from tacit.errors import RunError, WireError
+from tacit.errors import RequestError, RunError, WireError
 from tacit.files import replace_file
 from tacit.plan import Plan
 from tacit.plan.codec import readable
@@ -125,13 +125,15 @@ class Agenda:
         """
         place, (last, before) = self.place(subject), self.last
         if place < last:
-            raise WireError(
+            raise RequestError(
+                "order",
                 f"{_said(subject)}: comes too late, since a later request was answered; requests"
-                " keep the plan's order"
+                " keep the plan's order",
             )
         if place == last and request.hex() != before:
-            raise WireError(
-                f"{_said(subject)}: was asked before with another request; it is answered once"
+            raise RequestError(
+                "answered",
+                f"{_said(subject)}: was asked before with another request; it is answered once",
             )
         models = {
             number: digest for number, digest in self.models.items() if number >= subject.round_no
@@ -139,9 +141,10 @@ class Agenda:
         if model is not None:
             begins = subject.round_no + (subject.kind == "measure")
             if models.setdefault(begins, model) != model:
-                raise WireError(
+                raise RequestError(
+                    "model",
                     f"{_said(subject)}: carries another model than the one this site was sent for"
-                    f" round {begins:,}"
+                    f" round {begins:,}",
                 )
         facts = {"place": place, "request": request.hex(), "models": models}
         replace_file(self.path, json.dumps(facts).encode())

@@ -23,7 +23,15 @@ from tacit.privacy import ledger
 from tacit.privacy.claim import Claim
 from tacit.protocol import messages as wire
 from tacit.protocol.observer import Observer
-from tacit.protocol.round import Carrier, Exchange, Gathered, Names, Request, State
+from tacit.protocol.round import (
+    Carrier,
+    Exchange,
+    Gathered,
+    Names,
+    Request,
+    RoundLost,
+    State,
+)
 from tacit.randomness import Draws
 from tacit.rows import Vector
 from tacit.runs import checkpoint, record
@@ -220,13 +228,20 @@ def _choose_cohort(arm: Arm, carrier: Carrier, now: Checkpoint, round_no: int) -
 def _run_exchanges(
     arm: Arm, desk: Desk, carrier: Carrier, state: State, before: Spending, busiest: int
 ) -> tuple[State, Spending]:
-    """Run all exchanges of a round; `busiest` is the largest number of responses of any client."""
-    (up, down), account = before.crossed, before.account
+    """Run all exchanges of a round; `busiest` is the largest number of responses of any client.
+
+    If the round is lost, what was charged stays charged.
+    """
+    (up, down), account, first = before.crossed, before.account, state
     for exchange in arm.exchanges:
         request = exchange.build_request(state)
         account, entries = _charge(arm, exchange, state, account, busiest)
         _note_released(desk, [replace(entry, request=_hash_request(request)) for entry in entries])
-        gathered = carrier.carry(exchange, request, _ticker(arm, desk, state))
+        try:
+            gathered = carrier.carry(exchange, request, _ticker(arm, desk, state))
+        except RoundLost as lost:
+            state = _lose_round(arm, desk, exchange, first, lost)
+            break
         _note_refused(arm, desk, exchange, state.round_no, gathered)
         outcome = exchange.close(state, gathered.total)
         desk.note(*outcome.notes)
@@ -238,6 +253,22 @@ def _run_exchanges(
             else gathered.bytes_down
         )
     return state, Spending(account=account, crossed=(up, down) if arm.crosses else (0, 0))
+
+
+def _lose_round(arm: Arm, desk: Desk, exchange: Exchange, first: State, lost: RoundLost) -> State:
+    """Record that a round is lost; return the state that the next round begins with."""
+    desk.note(
+        record.Refused(
+            arm=arm.name,
+            round_no=first.round_no,
+            exchange=exchange.name,
+            sender="server",
+            reason=f"round lost: {lost}",
+        )
+    )
+    for one in arm.exchanges:
+        first = one.lose(first)
+    return first
 
 
 def finish(arm: Arm, desk: Desk, now: Checkpoint, model: Vector, following: str) -> Checkpoint:

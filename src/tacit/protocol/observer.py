@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from tacit.runs.record import Entry
+
+StateName = Literal["asked", "absent", "replied", "refused", "late"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteState:
+    """A site in the exchange under way: asked, absent, replied, refused or late.
+
+    `seconds` is how long the server still waits for a site that was asked or is absent, and how
+    long it has waited for any other. `reason` says why a site refused or is late.
+    """
+
+    site: str
+    round_no: int
+    exchange: str
+    state: StateName
+    seconds: float = 0.0
+    reason: str = ""
 
 
 class Observer(Protocol):
@@ -19,6 +38,9 @@ class Observer(Protocol):
 
     def clients(self, arm: str, round_no: int, done: int, total: int) -> None:
         """More clients of the current round have finished."""
+
+    def site(self, state: SiteState) -> None:
+        """A site of a deployment was asked, replied, or is missing."""
 
     def fetched(self, what: str, done: int, total: int | None) -> None:
         """More bytes of a data set have arrived."""
@@ -37,6 +59,9 @@ class Silence:
         """Ignore."""
 
     def clients(self, arm: str, round_no: int, done: int, total: int) -> None:
+        """Ignore."""
+
+    def site(self, state: SiteState) -> None:
         """Ignore."""
 
     def fetched(self, what: str, done: int, total: int | None) -> None:

@@ -133,6 +133,10 @@ class ExchangeOutcome:
     notes: tuple[record.Entry, ...] = ()
 
 
+class RoundLost(Exception):  # noqa: N818 - the run goes on
+    """A round that cannot be completed: its clients are charged and the model stays as it was."""
+
+
 class Exchange(Protocol):
     """One request of the server to its clients, or with `asks_helpers` to the helpers of secure
     aggregation. `carries_model` says that the request begins with the model of the round.
@@ -182,6 +186,10 @@ class Exchange(Protocol):
     def close(self, state: State, total: Any) -> ExchangeOutcome:
         """Turn the sum into the next state; runs at the server."""
 
+    def lose(self, state: State) -> State:
+        """The state after a lost round, given the one before it: the model is unchanged."""
+        return state
+
 
 class Carrier(Protocol):
     """Takes exchanges to clients and returns the sums: a simulation on one machine, or a network of
@@ -194,7 +202,9 @@ class Carrier(Protocol):
         """The clients of the cohort that can respond: those with rows."""
 
     def carry(self, exchange: Exchange, request: Request, tick: Tick) -> Gathered:
-        """The sum of the clients' responses, added in the order of their names."""
+        """The sum of the clients' responses, added in the order of their names; raise RoundLost if
+        the round cannot be completed any more.
+        """
 
     def read(self, request: Request) -> Vector | None:
         """The model that clients decode from a request; None where the server must not know it."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tacit import training
 from tacit.client import ClientRandomness, ClientSlot
 from tacit.codecs import Codec, Memory
+from tacit.errors import WireError
 from tacit.privacy.claim import Claim
 from tacit.privacy.ledger.client_ledgers import ClientLedgers
 from tacit.protocol import messages
@@ -278,6 +279,11 @@ class Site:
         if done and done[_FROM].tobytes() == digest:
             self.at_ends = float(done[_AT_ENDS][0])
             return done[MODEL]  # taken before, by another process of this site or before a stop
+        if self._kept.find_last_round(_SITE, round_no - 1) != round_no - 2:
+            raise WireError(
+                f"round {round_no:,}: this site has not received the sum of every round before, so"
+                " its model would differ from the others'"
+            )
         kept = self._kept.read(_SITE, round_no - 1) or {}
         model, state = (
             kept[MODEL],

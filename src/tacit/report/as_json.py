@@ -41,6 +41,8 @@ def run_to_json(run: Summary, folder: Path) -> dict[str, Any]:
         ),
         **({"corrupted": asdict(run.corrupted)} if run.corrupted else {}),
         **({"votes": _votes(run.votes)} if run.votes else {}),
+        **run.absences.to_json(),
+        **_unread_rows(run),
         "baselines": {arm.name: _baseline(arm) for arm in run.arms if arm.name != "run"},
         "report": str(page) if page.exists() else None,
         "folder": str(folder),
@@ -69,6 +71,11 @@ def privacy_to_json(run: Summary) -> dict[str, Any]:
 def _owners(run: Summary) -> dict[str, Any]:
     """Whether owners were simulated, and whom the guarantee then protects."""
     return {"owners": {"made_up": bool(run.privacy.owners), "sentence": run.privacy.owners}}
+
+
+def _unread_rows(run: Summary) -> dict[str, Any]:
+    """Training rows whose text has no word that the model reads, if there are any."""
+    return {"rows_without_words": run.data.wordless} if run.data and run.data.wordless else {}
 
 
 def _meaning(run: Summary) -> dict[str, Any]:

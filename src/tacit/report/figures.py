@@ -5,10 +5,11 @@ agree.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.report import phrasing
+from tacit.report.missing_sites import Absences, summarise_absences
 from tacit.report.privacy import PrivacyFigures, summarise_privacy, write_headline
 from tacit.report.votes import VoteFigures, summarise_votes
 from tacit.runs.record import (
@@ -84,6 +85,7 @@ class Summary:
     corrupted: Corrupted | None = None
     votes: VoteFigures | None = None
     refused: int = 0
+    absences: Absences = field(default_factory=Absences)
     audits: tuple[Audited, ...] = ()
     running: bool = False
     abandoned: bool = False
@@ -192,6 +194,7 @@ def summarise(
         votes=summarise_votes(votes, corrupted) if votes else None,
         warm=next(iter(select_entries(known, WarmStarted)), None),
         refused=len(select_entries(known, Refused)),
+        absences=summarise_absences(known),
         audits=tuple(select_entries(known, Audited)),
         running=running,
         abandoned=bool(select_entries(known, Abandoned)),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.errors import LedgerError, PolicyError
+from tacit.errors import LedgerError, PolicyError, RequestError
 from tacit.privacy.claim import Approximate, GaussianNoise, Open, Pure, Sampled, Unproven
 from tacit.privacy.policy import Limits, SiteLedger
 from tacit.privacy.site_ledger.spending import compute_cost
@@ -58,7 +58,7 @@ def test_who_was_not_asked_the_first_time_is_not_answered_for(tmp_path: Path) ->
         "was not among the clients when this exchange was charged"
         in book.reserve("r", 1, "train", [ANN, BOB], ONE)[BOB]
     )
-    with pytest.raises(PolicyError, match="was requested before with other privacy claims"):
+    with pytest.raises(RequestError, match="was requested before with other privacy claims"):
         book.reserve("r", 1, "train", [ANN], (claim(Pure(0.5)),))
     assert life(book) == {ANN: price(1)}
 
@@ -176,10 +176,10 @@ def test_an_answer_is_stored_once_and_sent_again_as_it_is(tmp_path: Path) -> Non
     book.store("r", 1, "train", ASK, b"noisy")
     book.store("r", 1, "train", ASK, b"noisy")
     assert book_with(tmp_path).find_response("r", 1, "train", ASK) == b"noisy"
-    with pytest.raises(PolicyError, match="a different request was received before"):
+    with pytest.raises(RequestError, match="a different request was received before"):
         book.find_response("r", 1, "train", OTHER)
     for request, answer in ((ASK, b"fresh noise"), (OTHER, b"noisy")):
-        with pytest.raises(PolicyError, match="another response is stored already; send that one"):
+        with pytest.raises(RequestError, match="another response is stored already; send that one"):
             book.store("r", 1, "train", request, answer)
     assert [entry.kind for entry in book.entries()] == ["opened", "reserved", "stored"]
 
@@ -196,7 +196,7 @@ def test_a_forgotten_run_stays_charged_and_is_never_answered_again(tmp_path: Pat
         lambda: book.find_response("r", 1, "train", ASK),
         lambda: book.reserve("r", 2, "train", [ANN], ONE),
     ):
-        with pytest.raises(PolicyError, match="has ended here"):
+        with pytest.raises(RequestError, match="has ended here"):
             ask()
     assert book.find_response("s", 1, "train", ASK) == b"noisy"
     book.verify()

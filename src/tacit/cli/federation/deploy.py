@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _SECONDS_AWAY = 600.0
 """How long to wait for a server that does not respond."""
+_MIN_SITES = 2
 
 PlanOrNone = Annotated[
     Path | None,
@@ -44,6 +46,20 @@ RetryAfter = Annotated[
         "--retry-after",
         min=1,
         help="Seconds until a request is repeated to a site that has not responded.",
+    ),
+]
+Grace = Annotated[
+    float,
+    typer.Option(
+        "--grace",
+        min=0,
+        help="Seconds to wait, once, for the return of a site that has left.",
+    ),
+]
+ChosenSites = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--site", help="A site to offer the run to; may be repeated. By default all admitted ones."
     ),
 ]
 TestRows = Annotated[
@@ -71,9 +87,11 @@ def deploy(
     overrides: Overrides = None,
     folder: Folder = FOLDER,
     resume: Resume = None,
-    min_sites: MinSites = 2,
+    min_sites: MinSites = _MIN_SITES,
     deadline: Deadline = 600.0,
     retry_after: RetryAfter = 20.0,
+    grace: Grace = 5.0,
+    site: ChosenSites = None,
     test: TestRows = None,
     helper: Helpers = None,
     simulated_noise: SimulatedNoise = False,
@@ -87,24 +105,35 @@ def deploy(
 
     Run it on the machine of `tacit server`. It writes the same record and
     report as `tacit run`. Without --test, sites evaluate models on rows that
-    they hold out. Sites that refuse are named; the run continues without
-    them.
+    they hold out. Sites that refuse or are absent are named; the run
+    continues without them, and asks absent ones again when they are back.
 
     \b
     Examples:
       tacit deploy plan.toml --min-sites 3
+      tacit deploy plan.toml --site hospital-a --site hospital-b
       tacit deploy plan.toml --test test.csv --deadline 120
-      tacit deploy --resume newsgroups-3
+      tacit deploy --resume newsgroups-3 --min-sites 2
     """
     from tacit.deployment.server.messenger import RequestSettings
     from tacit.plan import load
 
-    requests = RequestSettings(min_sites=min_sites, deadline=deadline, retry_after=retry_after)
+    requests = RequestSettings(
+        min_sites=min_sites, deadline=deadline, retry_after=retry_after, grace=grace
+    )
+    fixed = {
+        "-o": overrides,
+        "--site": site,
+        "--test": test,
+        "--helper": helper,
+        "--simulated-noise": simulated_noise,
+    }
     if plan is not None and resume is None:
-        loaded = load(plan, overrides)
+        loaded, offered = load(plan, overrides), _choose_sites(folder, site, min_sites)
         settings = {
             "test": str(test.resolve()) if test else None,
             "helpers": tuple(helper or ()),
+            "sites": offered,
             "simulated_noise": simulated_noise,
         }
         connection = Connection(folder, loaded.name, requests)
@@ -113,6 +142,7 @@ def deploy(
             return _start(connection, loaded, runs, settings, observer)
 
     elif resume is not None and plan is None:
+        _refuse_fixed([name for name, value in fixed.items() if value])
         place = _find_permitted(resume, runs, allow_code=allow_code)
         connection = Connection(folder, place.name, requests)
 
@@ -123,12 +153,72 @@ def deploy(
         raise PlanError(
             "tacit deploy takes either a plan or --resume RUN; give exactly one of them"
         )
+
+    def explain_stop(stopped: Path) -> str:
+        return f"nothing is lost, continue with: {_write_resume_command(stopped, connection)}"
+
     carry_out(
         lambda observer: _describe_delivery(work(observer)),
         as_json=as_json,
         quiet=quiet,
         page=not no_report,
+        explain_stop=explain_stop,
     )
+
+
+def _choose_sites(folder: Path, chosen: list[str] | None, min_sites: int) -> tuple[str, ...]:
+    """The sites that `--site` names; PlanError for one that is not admitted, or if they are fewer
+    than the run needs.
+    """
+    from tacit.deployment.transport.server.registry import read_sites
+    from tacit.errors import did_you_mean
+
+    admitted = list(read_sites(folder))
+    for name in chosen or ():
+        if name not in admitted:
+            raise PlanError(
+                f"--site {name}: no such site is admitted; the admitted sites are"
+                f" {', '.join(admitted) or 'none yet'}.{did_you_mean(name, admitted)}"
+            )
+    offered = tuple(dict.fromkeys(chosen or ()))
+    count = len(offered or admitted)
+    if 0 < count < min_sites:
+        raise PlanError(
+            f"--min-sites {min_sites} needs more sites than the {count} that the run is offered to"
+            f" ({', '.join(offered or admitted)}); admit or name more sites, or lower --min-sites"
+        )
+    return offered
+
+
+def _refuse_fixed(given: list[str]) -> None:
+    """Refuse options that a resumed run would ignore."""
+    if given:
+        raise PlanError(
+            f"{', '.join(given)}: cannot be changed when a run is resumed, since its sites agreed to"
+            " the plan as it began; leave it out, or start the plan as a new run"
+        )
+
+
+def _write_resume_command(place: Path, connection: Connection) -> str:
+    """The command that continues a run, with the options that it needs."""
+    from tacit.deployment.server.messenger import RequestSettings
+    from tacit.runs.allowed_code import require_permission
+    from tacit.runs.run_folder import PLAN, read_plan
+
+    name = place.name if place.parent == RUNS else str(place)
+    words = ["tacit", "deploy", "--resume", name]
+    if connection.folder != FOLDER:
+        words += ["--folder", str(connection.folder)]
+    usual, chosen = RequestSettings(min_sites=_MIN_SITES), connection.settings
+    for option in ("min_sites", "deadline", "retry_after", "grace"):
+        value = getattr(chosen, option)
+        if value != getattr(usual, option):
+            words += [f"--{option.replace('_', '-')}", f"{value:g}"]
+    try:
+        require_permission(place / PLAN, read_plan(place), allow_code=False)
+    except PlanError:
+        words.append("--allow-code")
+    return shlex.join(words)
 
 
 def _describe_delivery(place: Path) -> Path:

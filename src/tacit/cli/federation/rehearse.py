@@ -83,7 +83,13 @@ def rehearse(
             hashes = compare_models(loaded, place, lambda ready: start_sites(place, ready), sites)
             _print_comparison(*hashes, as_json=as_json)
         else:
-            carry_out(work, as_json=as_json, quiet=quiet, page=not no_report)
+            carry_out(
+                work,
+                as_json=as_json,
+                quiet=quiet,
+                page=not no_report,
+                explain_stop=lambda _: "a rehearsal is not resumed; run the command again",
+            )
     finally:
         if folder is None:
             shutil.rmtree(place, ignore_errors=True)

@@ -120,27 +120,39 @@ def _abandon(folder: Path, *, as_json: bool) -> None:
         tables.line(f"{folder}: abandoned; deleted {', '.join(deleted) or 'nothing'}")
 
 
+def explain_resume(folder: Path) -> str:
+    """How to continue a simulation that was stopped."""
+    name = folder.name if folder.parent == RUNS else str(folder)
+    return f"nothing is lost, continue with: tacit resume {name}"
+
+
 def carry_out(
-    work: Callable[[ProgressObserver], Path], *, as_json: bool, quiet: bool, page: bool
+    work: Callable[[ProgressObserver], Path],
+    *,
+    as_json: bool,
+    quiet: bool,
+    page: bool,
+    explain_stop: Callable[[Path], str] = explain_resume,
 ) -> None:
-    """Run `work` with progress on stderr, then write the report and print the result."""
+    """Run `work` with progress on stderr, then write the report and print the result.
+
+    `explain_stop` says how to continue the run in a folder, after Ctrl-C.
+    """
     observer = build_observer(quiet=quiet)
     try:
         with observer:
             folder = work(observer)
     except KeyboardInterrupt:
-        raise Stopped(_explain_stop(observer.folder)) from None
+        raise Stopped(_explain_stop(observer.folder, explain_stop)) from None
     _print_result(folder, as_json=as_json, page=page)
 
 
-def _explain_stop(folder: Path | None) -> str:
+def _explain_stop(folder: Path | None, explain: Callable[[Path], str]) -> str:
     from tacit.cli.folders import figures
 
-    if folder is None:
+    if folder is None or not folder.exists():
         return "stopped before the first round; nothing was written"
-    run = figures(folder)
-    name = folder.name if folder.parent == RUNS else str(folder)
-    return f"{run.state}; nothing is lost, continue with: tacit resume {name}"
+    return f"{figures(folder).state}; {explain(folder)}"
 
 
 def _print_result(folder: Path, *, as_json: bool, page: bool) -> None:

@@ -12,7 +12,14 @@ import numpy as np
 from tacit.deployment import bodies
 from tacit.deployment.agenda import MEASURE
 from tacit.deployment.bodies import MeasureResponse, SiteRequest, SiteResponse, Terms
-from tacit.deployment.server.messenger import Messenger, Replies, clean_rule_names
+from tacit.deployment.server.messenger import Messenger
+from tacit.deployment.server.missing_replies import (
+    NOT_REPEATABLE,
+    build_quorum_error,
+    clean_rule_names,
+    list_reasons,
+)
+from tacit.deployment.server.open_exchange import Replies
 from tacit.errors import RunError, WireError
 from tacit.protocol import messages
 from tacit.protocol.aggregation import Intake, split_into_chunks
@@ -20,7 +27,16 @@ from tacit.protocol.agreement import Agreement
 from tacit.protocol.exchanges.site_sums import name_site_sum, receive_site_sum
 from tacit.protocol.messages import Frame
 from tacit.protocol.messages.signed_message import SignedMessage
-from tacit.protocol.round import Exchange, Gathered, Names, Refusal, Request, Tick, gather
+from tacit.protocol.round import (
+    Exchange,
+    Gathered,
+    Names,
+    Refusal,
+    Request,
+    RoundLost,
+    Tick,
+    gather,
+)
 
 
 class SitesCarrier:
@@ -42,6 +58,7 @@ class SitesCarrier:
         """The sum of the clients' responses; raise RunError if too few sites responded."""
         if exchange.asks_helpers:
             return self._helped(exchange, request)
+        self._wait_for_helpers(exchange.name, request.round_no)
         questions = self._questions(request)
         sizes = {site: len(question.to) // 8 for site, question in questions.items()}
         done = 0
@@ -52,8 +69,12 @@ class SitesCarrier:
             tick(done)
 
         sent = {site: bodies.pack(question) for site, question in questions.items()}
-        replies = self.messenger.request("ask", request.round_no, exchange.name, sent, heard)
-        self._check_quorum(exchange.name, request.round_no, replies, len(sent))
+        least = min(self.messenger.settings.min_sites, len(sent))
+        replies = self.messenger.request(
+            "ask", request.round_no, exchange.name, sent, heard, least=least
+        )
+        self._keep_missed(request, sent, replies)
+        self._check_quorum(exchange.name, request.round_no, replies, least)
         return replace(
             self._added(exchange, request, replies), bytes_down=sum(map(len, sent.values()))
         )
@@ -65,22 +86,21 @@ class SitesCarrier:
     def measured(
         self, request: Request, round_no: int
     ) -> tuple[dict[str, MeasureResponse], dict[str, str]]:
-        """The evaluation of the model after a round at each site, and which sites send no counts,
+        """The evaluation of the model after a round at each site, and which of them send no counts,
         and why.
 
         `request` carries the model as the next round would.
         """
         question = bodies.pack(SiteRequest.of(request, np.empty(0, np.int64), 0))
-        replies = self.messenger.request(
-            "measure", round_no, MEASURE, {member.site: question for member in self.terms.members}
-        )
+        asked = {member.site: question for member in self.terms.members}
+        replies = self.messenger.request("measure", round_no, MEASURE, asked, least=1)
         found = replies.bodies(MeasureResponse)
         withheld = {
             site: f"its owner's policy sends no counts ({clean_rule_names(one.withheld)})"
             for site, one in found.items()
             if one.counts is None
         }
-        return found, {**replies.missing, **withheld}
+        return found, withheld
 
     def _questions(self, request: Request) -> dict[str, SiteRequest]:
         """The request to each site; where clients decode the model, every site receives every
@@ -95,21 +115,56 @@ class SitesCarrier:
                 found[member.site] = SiteRequest.of(request, own, everyone)
         return found
 
-    def _check_quorum(self, exchange: str, round_no: int, replies: Replies, asked: int) -> None:
-        least = min(self.messenger.settings.min_sites, asked)
-        if len(replies.messages) >= least:
+    def _wait_for_helpers(self, exchange: str, round_no: int) -> None:
+        """Ask no client while a helper is absent: without its part the round would be lost."""
+        if not self.terms.helps:
             return
-        told = "; ".join(f"{site}: {why}" for site, why in sorted(replies.missing.items()))
-        raise RunError(
-            f"round {round_no}, {exchange}: needs {least} sites, got {len(replies.messages)}"
-            f" ({told}); nothing is lost: `tacit deploy --resume RUN` goes on when they are back"
+        away = self.messenger.wait_for(self.terms.helps, round_no, exchange)
+        if away:
+            raise RunError(
+                f"round {round_no}, {exchange}: {', '.join(away)} helped to sum updates securely and"
+                f" did not return within {self.messenger.settings.deadline:g} seconds; no site was"
+                f" asked in this round; `tacit deploy --resume {self.terms.run}` continues when it"
+                " is back"
+            )
+
+    def _keep_missed(self, request: Request, sent: dict[str, bytes], replies: Replies) -> None:
+        """Where clients decode the model, keep the sum for each site that did not receive it.
+
+        A site that was never asked receives the sum alone, so that no client trains in vain; one
+        that may have been asked receives the same request again.
+        """
+        if self.agreement.codec.decoded_by != "clients":
+            return
+        nobody = bodies.pack(SiteRequest.of(request, np.empty(0, np.int64), 0))
+        for site, why in replies.missing.items():
+            if why.cause in ("absent", "late"):
+                body = sent[site] if why.asked else nobody
+                self.messenger.missed.add_sum(site, request.round_no, request.exchange, body)
+
+    def _check_quorum(self, exchange: str, round_no: int, replies: Replies, least: int) -> None:
+        """Raise RoundLost if enough sites are there, but answered another request of this round
+        before; the error of `build_quorum_error` if too few are there.
+        """
+        got, missing = len(replies.messages), replies.missing
+        if got >= least:
+            return
+        before = [site for site, why in missing.items() if why.cause in NOT_REPEATABLE]
+        if got + len(before) >= least:
+            raise RoundLost(
+                f"{', '.join(sorted(before))} had answered another request of it before the run"
+                " was stopped"
+            )
+        message = (
+            f"round {round_no}, {exchange}: needs {least} sites, got {got}"
+            f" ({list_reasons(missing)}); nothing is lost: `tacit deploy --resume"
+            f" {self.terms.run}` continues when they are back, and with --min-sites {max(1, got)}"
+            " without them"
         )
+        raise build_quorum_error(message, least, got, missing)
 
     def _added(self, exchange: Exchange, request: Request, replies: Replies) -> Gathered:
-        refused = [
-            Refusal(sender=f"site {site}", reason=why)
-            for site, why in sorted(replies.missing.items())
-        ]
+        refused = list[Refusal]()
         frames: dict[int, Frame] = {}
         sums: list[tuple[str, Frame]] = []
         for site, reply in sorted(replies.messages.items()):
@@ -220,7 +275,7 @@ class SitesCarrier:
             0,
         )
         total.refused += [
-            Refusal(sender=numbers[site], reason=why)
+            Refusal(sender=numbers[site], reason=why.reason)
             for site, why in sorted(replies.missing.items())
         ]
         for site, reply in sorted(replies.messages.items()):

@@ -72,7 +72,8 @@ def deliver(messenger: Messenger, place: Path, terms: Terms) -> None:
         dict.fromkeys([site for site in waiting if online.get(site)], path.read_bytes()),
     )
     messenger.settings = settings
-    outcome |= replies.missing | dict.fromkeys(replies.messages, STORED)
+    outcome |= {site: one.reason for site, one in replies.missing.items()}
+    outcome |= dict.fromkeys(replies.messages, STORED)
     replace_file(place / DELIVERED, json.dumps(outcome, indent=2).encode() + b"\n")
 
 

@@ -23,7 +23,9 @@ from tacit.deployment.bodies import (
     Terms,
 )
 from tacit.deployment.server.compare_sites import check_sites_agree
-from tacit.deployment.server.messenger import Messenger, Replies
+from tacit.deployment.server.messenger import Messenger
+from tacit.deployment.server.missing_replies import build_quorum_error, list_reasons
+from tacit.deployment.server.open_exchange import Replies
 from tacit.errors import RunError, WireError
 from tacit.plan import Plan
 from tacit.plan.codec import readable
@@ -34,13 +36,15 @@ from tacit.randomness import Draws
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
     """Settings fixed at the start of a run: its name in ledgers, a test file of the server, helpers
-    of secure aggregation by name (by default the first sites), and, to compare with a simulation,
-    that noise comes from the plan's seed under the simulation's identity.
+    of secure aggregation by name (by default the first sites), the sites it is offered to (by
+    default all), and, to compare with a simulation, that noise comes from the plan's seed under the
+    simulation's identity.
     """
 
     run: str
     test: str | None = None
     helpers: tuple[str, ...] = ()
+    sites: tuple[str, ...] = ()
     simulated_noise: bool = False
     identity: str | None = None
 
@@ -66,13 +70,17 @@ class Handshake:
     draws: Draws
     read_record_key: bytes = b""
 
-    def agree_on_terms(self, name: str) -> tuple[bytes, dict[str, str]]:
+    def agree_on_terms(self, name: str) -> tuple[bytes, Names]:
         """Offer the run; return the agreed terms with all confirmations, as the bytes of a
-        `BeginRequest`, and why other sites do not take part. `name` is the run's name.
+        `BeginRequest`, and the clients that have rows to train on. `name` is the run's name.
         """
-        offer = bodies.pack(self.offer)
+        offered = self.deployment.sites or tuple(self.messenger.keys)
         replies = self.messenger.request(
-            "open", 0, "open", dict.fromkeys(self.messenger.keys, offer)
+            "open",
+            0,
+            "open",
+            dict.fromkeys(offered, bodies.pack(self.offer)),
+            least=max(1, self.messenger.settings.min_sites),
         )
         opened = replies.bodies(OfferResponse)
         check_quorum(self.messenger, "takes part", opened, replies)
@@ -80,15 +88,16 @@ class Handshake:
         replied = self.messenger.request(
             "begin", 0, "begin", dict.fromkeys(opened, bodies.pack(BeginRequest(terms=terms)))
         )
-        confirmations = {
-            site: one.confirmation for site, one in replied.bodies(BeginResponse).items()
-        }
+        begun = replied.bodies(BeginResponse)
         if replied.missing:
-            told = "; ".join(f"{site}: {why}" for site, why in replied.missing.items())
-            raise RunError(
-                f"{self.plan.name}: a site that takes part cannot begin ({told}); {_remedy(opened)}"
+            message = (
+                f"{self.plan.name}: a site that takes part cannot begin"
+                f" ({list_reasons(replied.missing)}); {_remedy(opened)}"
             )
-        return bodies.pack(BeginRequest(terms=terms, confirmations=confirmations)), replies.missing
+            raise build_quorum_error(message, len(opened), len(begun), replied.missing)
+        confirmations = {site: one.confirmation for site, one in begun.items()}
+        begin = BeginRequest(terms=terms, confirmations=confirmations)
+        return bodies.pack(begin), list_clients_with_rows(begin.read(), begun)
 
     @property
     def offer(self) -> Offer:
@@ -186,32 +195,34 @@ def _remedy(opened: dict[str, OfferResponse]) -> str:
     )
 
 
-def begin_at_sites(messenger: Messenger, begin: BeginRequest) -> Names:
-    """Begin the run at all sites, with each other's confirmations; return the clients that have
-    rows to train on.
-    """
-    terms, body = begin.read(), bodies.pack(begin)
-    replies = messenger.request(
-        "begin", 0, "begin", {member.site: body for member in terms.members}
-    )
-    check_quorum(messenger, "is ready", replies.messages, replies)
+def list_clients_with_rows(terms: Terms, begun: Mapping[str, BeginResponse]) -> Names:
+    """The clients that have rows to train on, as their own sites say."""
     found = [np.empty(0, np.int64)]
-    for site, begun in replies.bodies(BeginResponse).items():
-        own, names = terms.find_member(site), bodies.read_names(begun.with_rows)
-        found.append(
-            names[(names >= own.first) & (names < own.first + own.clients)]
-        )  # a site speaks for its own clients
+    for site, one in begun.items():
+        own, names = terms.find_member(site), bodies.read_names(one.with_rows)
+        found.append(names[(names >= own.first) & (names < own.first + own.clients)])
     return np.concatenate(found)
+
+
+def begin_at_sites(messenger: Messenger, begin: BeginRequest) -> None:
+    """Begin the run at all sites, with each other's confirmations. A site that is absent hears of
+    it before it is asked.
+    """
+    body = bodies.pack(begin)
+    sent = {member.site: body for member in begin.read().members}
+    least = max(1, messenger.settings.min_sites)
+    replies = messenger.request("begin", 0, "begin", sent, least=least)
+    check_quorum(messenger, "is ready", replies.messages, replies)
+    for site in replies.missing:
+        messenger.missed.add_beginning(site, body)
 
 
 def check_quorum(
     messenger: Messenger, what: str, got: Mapping[str, object], replies: Replies
 ) -> None:
-    """Raise RunError, with the reasons of the other sites, if too few sites responded."""
+    """Raise an error, with the reasons of the other sites, if too few sites responded."""
     least = max(1, messenger.settings.min_sites)
     if len(got) < least:
-        told = (
-            "; ".join(f"{site}: {why}" for site, why in sorted(replies.missing.items()))
-            or "no site is registered"
-        )
-        raise RunError(f"run {messenger.run}: needs {least} sites, and {len(got)} {what} ({told})")
+        reasons = list_reasons(replies.missing) or "no site is registered"
+        message = f"run {messenger.run}: needs {least} sites, and {len(got)} {what} ({reasons})"
+        raise build_quorum_error(message, least, len(got), replies.missing)

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-import polars as pl
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
 from tacit import features
@@ -19,24 +18,24 @@ from tacit import plan as plans
 from tacit.assembly.own_parts import check_own_parts
 from tacit.assembly.run_files import open_desk, store_model, write_beginning
 from tacit.deployment import bodies
-from tacit.deployment.bodies import BeginRequest, RecordHead, SiteResponse, Terms
+from tacit.deployment.bodies import BeginRequest, RecordHead, Terms
 from tacit.deployment.confirmation import run_digest
 from tacit.deployment.deployable_plan import prepare_for_sites
 from tacit.deployment.server.delivery import deliver, prepare_delivery
-from tacit.deployment.server.handshake import Deployment, Handshake, begin_at_sites, check_quorum
+from tacit.deployment.server.disclosed_rows import collect_rows
+from tacit.deployment.server.handshake import Deployment, Handshake, begin_at_sites
 from tacit.deployment.server.messenger import Messenger, RequestSettings, SiteTransport
+from tacit.deployment.server.missed_requests import MissedRequests
+from tacit.deployment.server.missing_replies import MissingReply
 from tacit.deployment.server.receipts import Receipts
-from tacit.deployment.server.server_side import ServerInputs, ServerSide, build_release_schema
+from tacit.deployment.server.server_side import ServerInputs, ServerSide
 from tacit.errors import RunError, TacitError
 from tacit.files import replace_file
 from tacit.plan import Plan
 from tacit.privacy.statement.prose_rows import describe_class_names
 from tacit.protocol import loop
-from tacit.protocol.aggregation import Intake
-from tacit.protocol.exchanges.disclose_rows import DiscloseRows
 from tacit.protocol.loop import Desk
 from tacit.protocol.observer import Observer, Silence
-from tacit.protocol.round import gather
 from tacit.randomness import Draws
 from tacit.runs import checkpoint, record, run_folder
 from tacit.runs.checkpoint import Checkpoint
@@ -45,7 +44,7 @@ from tacit.runs.record import RUN
 from tacit.runs.recovery import build_abandoned_error, recover
 from tacit.runs.run_keys import ROOT, delete_keys, make_key, read_key, read_record_key
 
-DEPLOYMENT, TERMS = "deployment.json", "terms.bin"
+DEPLOYMENT, TERMS, WITH_ROWS = "deployment.json", "terms.bin", "clients_with_rows.bin"
 _SECONDS_TO_END = 30.0
 
 
@@ -122,7 +121,8 @@ def resume(place: Path, sites: Sites, observer: Observer | None = None) -> Path:
             " simulation"
         )
     tree = json.loads((place / DEPLOYMENT).read_bytes())
-    deployment = Deployment(**{**tree, "helpers": tuple(tree["helpers"])})
+    named = {name: tuple(tree[name]) for name in ("helpers", "sites")}
+    deployment = Deployment(**{**tree, **named})
     observer = observer or Silence()
     with run_folder.lock(place):
         run_folder.remove_unfinished(place)
@@ -140,8 +140,19 @@ class DeployedJob:
         self.text = plans.to_toml(plan)
         hashed = hashlib.sha256(self.text.encode()).digest()
         self.messenger = Messenger(
-            sites.transport, sites.settings, deployment.run, hashed, sites.keys, Receipts(place)
+            sites.transport,
+            sites.settings,
+            deployment.run,
+            hashed,
+            sites.keys,
+            Receipts(place),
+            MissedRequests(place),
         )
+        self.messenger.on_state = observer.site
+        self.messenger.on_missing = self._note_missing
+        self.messenger.on_rejected = lambda site, why: self._note(_refused(f"site {site}", why))
+        self._desk: Desk | None = None
+        self._unwritten = list[record.Entry]()
 
     @cached_property
     def draws(self) -> Draws:
@@ -168,7 +179,6 @@ class DeployedJob:
                 raise build_abandoned_error(self.place)
             return self.place
         key = read_record_key(self.place)
-        told = dict[str, str]()
         handshake = Handshake(
             self.messenger,
             self.plan,
@@ -178,7 +188,8 @@ class DeployedJob:
             key.public_key().public_bytes_raw(),
         )
         if not (self.place / TERMS).exists():
-            body, told = handshake.agree_on_terms(self.place.name)
+            body, with_rows = handshake.agree_on_terms(self.place.name)
+            replace_file(self.place / WITH_ROWS, with_rows.astype("<i8").tobytes())
             replace_file(self.place / TERMS, body)
         begin = bodies.unpack((self.place / TERMS).read_bytes(), BeginRequest)
         digest = run_digest(self.deployment.run, handshake.offer, begin.terms)
@@ -188,22 +199,39 @@ class DeployedJob:
             identity=begin.read().identity or digest,
         )
         with open_desk(self.place, found, prints, self.observer) as desk:
-            self.messenger.on_rejected = lambda site, why: desk.note(_refused(f"site {site}", why))
-            self._run(desk, begin, digest, found.last, told)
+            self._run(desk, begin, digest, found.last)
         return self.place
 
-    def _run(
-        self,
-        desk: Desk,
-        begin: BeginRequest,
-        digest: str,
-        last: Checkpoint | None,
-        told: dict[str, str],
-    ) -> None:
-        terms, with_rows = begin.read(), begin_at_sites(self.messenger, begin)
+    def _note(self, *entries: record.Entry) -> None:
+        """Add entries to the record, or keep them until its beginning is written."""
+        if self._desk is None:
+            self._unwritten += entries
+        else:
+            self._desk.note(*entries)
+
+    def _note_missing(self, round_no: int, exchange: str, site: str, why: MissingReply) -> None:
+        facts = {"cause": why.cause, "reason": why.reason, "seconds": round(why.seconds, 3)}
+        entry = record.SiteMissing(
+            arm=RUN, round_no=round_no, exchange=exchange, site=site, **facts
+        )
+        self._note(entry)
+
+    def _use_record(self, desk: Desk) -> None:
+        """Write the entries that were kept, and write further ones at once."""
+        self._desk, kept, self._unwritten = desk, self._unwritten, []
+        desk.note(*kept)
+        desk.writer.sync()
+
+    def _run(self, desk: Desk, begin: BeginRequest, digest: str, last: Checkpoint | None) -> None:
+        if last is not None:
+            self._use_record(desk)
+        terms = begin.read()
+        begin_at_sites(self.messenger, begin)
+        with_rows = bodies.read_names((self.place / WITH_ROWS).read_bytes())
         side = ServerSide(self.plan, terms, digest, self.messenger, with_rows, self._given(terms))
         if last is None:
-            self._open(desk, side, told)
+            self._open(desk, side)
+            self._use_record(desk)
             now = loop.start_arm(side.arm, desk, terms.clients)
             if side.warm_started:
                 desk.note(side.warm_started)
@@ -223,16 +251,19 @@ class DeployedJob:
         record. A site that is offline keeps its key until its owner ends the run there (`tacit site
         forget`).
         """
+        self.messenger.on_missing = lambda *_: None  # the record is signed and closed
+        self.messenger.missed.clear()
         deliver(self.messenger, self.place, terms)
         self.messenger.settings = replace(
             self.messenger.settings, deadline=min(_SECONDS_TO_END, self.messenger.settings.deadline)
         )
         signed = record.read_signed_heads(self.place / run_folder.RECORD)[-1:]
         body = b"".join(bodies.pack(RecordHead.of(one)) for one in signed)
-        self.messenger.request("end", 0, "end", {member.site: body for member in terms.members})
+        sent = {member.site: body for member in terms.members}
+        self.messenger.request("end", 0, "end", sent, least=0)
 
     def _given(self, terms: Terms) -> ServerInputs:
-        rows, weight = self._disclosed(terms) if self.plan.data.share else (None, 0)
+        rows, weight = collect_rows(self.messenger, self.plan, terms, self.place)
         return ServerInputs(
             folder=self.place,
             draws=self.draws,
@@ -241,33 +272,7 @@ class DeployedJob:
             clients_weight=weight,
         )
 
-    def _disclosed(self, terms: Terms) -> tuple[pl.DataFrame, int]:
-        """The rows that sites disclose, and the total weight of all clients with the rows they
-        keep.
-        """
-        replies = self.messenger.request(
-            "rows", 0, DiscloseRows.name, {member.site: b"" for member in terms.members}
-        )
-        check_quorum(self.messenger, "hands over what it may", replies.messages, replies)
-        assert self.plan.data.share is not None
-        exchange = DiscloseRows(self.plan.name, build_release_schema(self.plan, terms))
-        found = exchange.empty()
-        for site, answers in replies.bodies(SiteResponse).items():
-            own = terms.find_member(site)
-            intake = Intake(
-                range(own.first, own.first + own.clients), 0, terms.largest_weight, least_weight=0
-            )
-            found.merge(
-                gather(
-                    exchange, intake, [(head, memoryview(body)) for head, body in answers.frames]
-                ).total
-            )
-        empty = pl.DataFrame(schema=exchange.schema)
-        rows = pl.concat([empty, *found.arrived], how="diagonal_relaxed")
-        rows.write_parquet(self.place / run_folder.DISCLOSED)
-        return rows, found.weight * (self.plan.data.share.rows_per_client or 1)
-
-    def _open(self, desk: Desk, side: ServerSide, told: dict[str, str]) -> None:
+    def _open(self, desk: Desk, side: ServerSide) -> None:
         """Record what the run starts from, who takes part, and what was disclosed before round one."""
         terms = side.terms
         tested = (
@@ -302,8 +307,6 @@ class DeployedJob:
                 f"how many held-out rows the model gets right, without noise, at {', '.join(exact)}"
             )
         write_beginning(desk, self.plan, side.learner, prepared, clear)
-        desk.note(*(_refused(f"site {site}", why) for site, why in sorted(told.items())))
-        desk.writer.sync()
 
     def _finish(self, desk: Desk, side: ServerSide, now: Checkpoint) -> None:
         if now.model is not None:

@@ -1,20 +1,27 @@
 """Requests to several sites and their replies: a request is repeated while a site is silent, until
-a deadline, and every reply is checked.
+a deadline, and every reply is checked. Nobody waits for a site that has left.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
-from tacit.deployment.bodies import Body, unpack
+from tacit.deployment.server.missed_requests import MissedRequests
+from tacit.deployment.server.missing_replies import (
+    REASONS,
+    Cause,
+    MissingReply,
+    clean_rule_names,
+)
+from tacit.deployment.server.open_exchange import MessageStep, OpenExchange, Replies
+from tacit.deployment.server.presence import SECONDS_BETWEEN_LOOKS, Presence
 from tacit.deployment.server.receipts import Receipts
 from tacit.errors import WireError
 from tacit.protocol.messages.signed_message import (
@@ -25,6 +32,7 @@ from tacit.protocol.messages.signed_message import (
     read,
     write,
 )
+from tacit.protocol.observer import SiteState, StateName
 
 
 class SiteTransport(Protocol):
@@ -48,36 +56,21 @@ class SiteTransport(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class RequestSettings:
     """How many sites a run needs, how many seconds it waits for an exchange, after how many it
-    repeats a request to a silent site, and how often it polls.
+    repeats a request to a silent site, how often it polls, and how many seconds it waits, once,
+    for the return of a site that has left.
     """
 
     min_sites: int = 1
     deadline: float = 600.0
     retry_after: float = 20.0
     poll_interval: float = 0.2
-
-
-@dataclass(frozen=True, kw_only=True)
-class Replies:
-    """Replies by site, and for other sites why there is none, in words for the record."""
-
-    messages: dict[str, SignedMessage] = field(default_factory=dict)
-    missing: dict[str, str] = field(default_factory=dict)
-
-    def bodies(self, kind: type[Body]) -> dict[str, Body]:
-        """Decode the replies, ordered by site; a reply with another body counts as missing."""
-        found = {}
-        for site, message in sorted(self.messages.items()):
-            try:
-                found[site] = unpack(message.body, kind)
-            except WireError as error:
-                self.missing[site] = str(error)
-        return found
+    grace: float = 5.0
 
 
 class Messenger:
     """The messages of one run. `keys` are the public keys of the sites; a reply signed with another
-    key is not read. `receipts` say how far the ledgers of sites have come.
+    key is not read. `receipts` say how far the ledgers of sites have come, `missed` what an absent
+    site must receive before it is asked again.
     """
 
     def __init__(
@@ -88,17 +81,16 @@ class Messenger:
         plan: bytes,
         keys: Mapping[str, EllipticCurvePublicKey],
         receipts: Receipts,
+        missed: MissedRequests,
     ) -> None:
-        self.transport, self.settings, self.run, self.plan, self.keys, self.receipts = (
-            transport,
-            settings,
-            run,
-            plan,
-            keys,
-            receipts,
-        )
+        self.transport, self.settings, self.run, self.plan = transport, settings, run, plan
+        self.keys, self.receipts, self.missed = keys, receipts, missed
+        self.presence = Presence(settings.grace)
         self.rejected: Counter[str] = Counter()
         self.on_rejected: Callable[[str, str], None] = lambda site, why: None
+        self.on_missing: Callable[[int, str, str, MissingReply], None] = lambda *_: None
+        self.on_state: Callable[[SiteState], None] = lambda state: None
+        self._last_look = float("-inf")
 
     def request(
         self,
@@ -107,56 +99,134 @@ class Messenger:
         exchange: str,
         sent: Mapping[str, bytes],
         tick: Callable[[str], None] = lambda site: None,
+        *,
+        least: int | None = None,
     ) -> Replies:
         """Send each site its request and return the replies; `tick` is called with every site that
         has replied.
+
+        It waits until the deadline, but not for sites that have left if `least` replies (by
+        default all) are there, or cannot be reached any more.
 
         Guarantees: every returned reply is signed by its site and belongs to this request. Any
         other reply is refused, recorded and counted, and the site may still respond until the
         deadline.
         """
-        subjects = {site: self._subject(kind, site, round_no, exchange) for site in sent}
-        messages = {site: write(subject, sent[site]) for site, subject in subjects.items()}
-        waiting, last_sent, marks = set(sent), dict[str, float](), dict[str, str]()
-        found, end = Replies(), time.monotonic() + self.settings.deadline
-        while waiting and time.monotonic() < end:
-            for site in self._to_send(waiting, last_sent):
-                marks[self.transport.send(site, messages[site])] = site
-                last_sent[site] = time.monotonic()
+        least = len(sent) if least is None else least
+        opened = OpenExchange(
+            {site: self._plan_steps(kind, site, round_no, exchange, sent[site]) for site in sent},
+            time.monotonic(),
+            least,
+        )
+        end, self._last_look = opened.began + self.settings.deadline, float("-inf")
+        while opened.waiting and time.monotonic() < end:
+            self._look(opened)
+            self._send(opened, end)
             for mark, data in self.transport.collect():
-                site = marks.pop(mark, "")
-                if site not in waiting:
-                    continue
-                if data is None:
-                    last_sent.pop(
-                        site, None
-                    )  # not delivered: send it again as soon as the site is there
-                    continue
-                reply = self._checked(site, subjects[site], data)
-                if reply is None:
-                    continue
-                waiting.discard(site)
-                tick(site)
-                self._sort(found, site, reply)
-            if waiting:
+                self._take(opened, opened.marks.pop(mark, ""), data, tick)
+            if self._is_over(opened):
+                break
+            if opened.waiting:
                 time.sleep(self.settings.poll_interval)
-        for site in waiting:
-            found.missing[site] = f"no valid reply within {self.settings.deadline:g} seconds"
+        for site in sorted(opened.waiting):
+            self._note_silence(opened, site)
+        for site, why in sorted(opened.found.missing.items()):
+            self.on_missing(round_no, exchange, site, why)
         self.receipts.keep()
-        return found
+        return replace(
+            opened.found, on_malformed=lambda *found: self.on_missing(round_no, exchange, *found)
+        )
 
-    def _to_send(self, waiting: set[str], last_sent: dict[str, float]) -> list[str]:
-        """The sites to send to now: those not contacted yet, and those silent for too long."""
-        now = time.monotonic()
-        due = [
-            site
-            for site in sorted(waiting)
-            if now - last_sent.get(site, float("-inf")) > self.settings.retry_after
-        ]
-        if not due:
-            return []
-        online = self.transport.online()
-        return [site for site in due if online.get(site)]
+    def wait_for(self, sites: list[str], round_no: int, exchange: str) -> list[str]:
+        """Wait until all these sites are online, until the deadline; return those that are not."""
+        end, shown = time.monotonic() + self.settings.deadline, set[str]()
+        while True:
+            moment = time.monotonic()
+            self.presence.update(self.transport.online(), moment)
+            away = [site for site in sites if not self.presence.is_online(site)]
+            if not away or moment >= end:
+                return away
+            for site in sorted({*away} - shown):
+                self._show(self._subject("help", site, round_no, exchange), "absent", end - moment)
+            shown |= {*away}
+            time.sleep(max(self.settings.poll_interval, 0.01))
+
+    def _plan_steps(
+        self, kind: Kind, site: str, round_no: int, exchange: str, body: bytes
+    ) -> list[MessageStep]:
+        """The messages to a site: what it missed, then the request itself."""
+        steps = []
+        if kind in ("ask", "help", "measure"):
+            before = round_no + (kind == "measure")
+            for one in self.missed.list_for(site, before):
+                subject = self._subject(one.kind, site, one.round_no, one.exchange)
+                steps.append(MessageStep(subject, write(subject, one.body), one))
+        subject = self._subject(kind, site, round_no, exchange)
+        return [*steps, MessageStep(subject, write(subject, body))]
+
+    def _look(self, opened: OpenExchange) -> None:
+        """Ask the transport who is online, once a second at most, and show who has left."""
+        moment = time.monotonic()
+        if moment - self._last_look < SECONDS_BETWEEN_LOOKS:
+            return
+        self._last_look = moment
+        self.presence.update(self.transport.online(), moment)
+        there = sum(map(self.presence.is_online, opened.waiting)) + len(opened.found.messages)
+        for site in sorted(opened.waiting):
+            if not self.presence.is_online(site) and opened.shown.get(site) != "absent":
+                opened.shown[site] = "absent"
+                left = opened.began + self.settings.deadline - moment
+                if there >= opened.least:
+                    left = max(0.0, min(left, self.presence.count_seconds_left(site, moment)))
+                self._show(opened.steps[site][-1].subject, "absent", left)
+
+    def _is_over(self, opened: OpenExchange) -> bool:
+        """Whether all sites that are left in an exchange are absent, and it need not or cannot be
+        completed.
+        """
+        moment, got = time.monotonic(), len(opened.found.messages)
+        if not all(self.presence.has_left(site, moment) for site in opened.waiting):
+            return False
+        return got >= opened.least or got + len(opened.waiting) < opened.least
+
+    def _send(self, opened: OpenExchange, end: float) -> None:
+        """Send to the sites not contacted yet, and to those silent for too long."""
+        moment = time.monotonic()
+        for site in sorted(opened.waiting):
+            silent = moment - opened.last_sent.get(site, float("-inf"))
+            if silent <= self.settings.retry_after or not self.presence.is_online(site):
+                continue
+            step = opened.steps[site][0]
+            opened.marks[self.transport.send(site, step.data)] = site
+            opened.last_sent[site] = time.monotonic()
+            if step.missed is None:
+                opened.asked.add(site)
+            opened.shown[site] = "asked"
+            self._show(opened.steps[site][-1].subject, "asked", end - moment)
+
+    def _take(
+        self, opened: OpenExchange, site: str, data: bytes | None, tick: Callable[[str], None]
+    ) -> None:
+        """Take one reply: to what a site had missed, or to the request itself."""
+        if site not in opened.waiting:
+            return
+        if data is None:
+            opened.last_sent.pop(site, None)  # not delivered: send it again when the site is there
+            return
+        step = opened.steps[site][0]
+        reply = self._checked(site, step.subject, data)
+        if reply is None:
+            return
+        if step.missed is not None:
+            self.missed.settle(site, step.missed)
+            opened.steps[site].pop(0)
+            opened.last_sent.pop(site, None)
+            return
+        opened.waiting.discard(site)
+        if step.subject.kind == "ask":
+            self.missed.drop_round(site, step.subject.round_no)
+        tick(site)
+        self._sort(opened, site, reply)
 
     def _subject(self, kind: Kind, site: str, round_no: int, exchange: str) -> MessageSubject:
         entries, head = self.receipts.of(site)
@@ -191,28 +261,50 @@ class Messenger:
             self.on_rejected(site, str(error))
             return None
 
-    def _sort(self, found: Replies, site: str, reply: SignedMessage) -> None:
-        status, rule = reply.subject.status, reply.subject.rule
-        if status == "ok":
-            found.messages[site] = reply
+    def _sort(self, opened: OpenExchange, site: str, reply: SignedMessage) -> None:
+        """Keep a reply, or the reason that it gives for there being none."""
+        status, rule, seconds = (
+            reply.subject.status,
+            reply.subject.rule,
+            opened.seconds_since_reply(time.monotonic()),
+        )
+        opened.last_reply = time.monotonic()
+        if status in ("", "ok"):
+            opened.found.messages[site] = reply
+            self._show(reply.subject, "replied", seconds)
+            return
+        reason = f"{REASONS[status]}{f' ({clean_rule_names(rule)})' if rule else ''}"
+        opened.found.missing[site] = MissingReply(cause=status, reason=reason)
+        self._show(reply.subject, "refused", seconds, reason)
+
+    def _note_silence(self, opened: OpenExchange, site: str) -> None:
+        """Say why a site that did not reply is missing."""
+        cause: Cause
+        state: StateName = "absent"
+        asked = site in opened.asked
+        if not self.presence.is_registered(site):
+            cause, reason = "revoked", "the server does not admit it"
+        elif not self.presence.is_online(site):
+            cause, reason = "absent", "it left before it replied" if asked else "it is absent"
         else:
-            found.missing[site] = (
-                f"{REASONS[status]}{f' ({clean_rule_names(rule)})' if rule else ''}"
+            cause, state = "late", "late"
+            reason = f"no valid reply within {self.settings.deadline:g} seconds"
+        seconds = opened.seconds_since_reply(time.monotonic())
+        opened.found.missing[site] = MissingReply(
+            cause=cause, reason=reason, seconds=seconds, asked=asked
+        )
+        self._show(opened.steps[site][-1].subject, state, seconds, reason)
+
+    def _show(
+        self, subject: MessageSubject, state: StateName, seconds: float, reason: str = ""
+    ) -> None:
+        self.on_state(
+            SiteState(
+                site=subject.site,
+                round_no=subject.round_no,
+                exchange=subject.exchange,
+                state=state,
+                seconds=seconds,
+                reason=reason,
             )
-
-
-def clean_rule_names(text: str) -> str:
-    """The policy keys that a site names, for the record; anything else is not quoted."""
-    return text if re.fullmatch(r"[A-Za-z0-9_.,/ -]*", text) else "it names no line of a policy"
-
-
-REASONS = {
-    "policy": "its owner's policy does not allow it",
-    "budget": "its owner's ledger has no budget left for it",
-    "data": "its rows are not as the plan says",
-    "rows changed": "its rows have changed since the run began",
-    "question": "it refuses the request",
-    "unknown run": "it cannot take the run up",
-    "failed": "it failed; its own log says why",
-}
-"""What the server says where a site gives a word."""
+        )

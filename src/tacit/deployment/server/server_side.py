@@ -172,12 +172,12 @@ class SiteEvaluator:
 
         A site that sends no counts is named in the record, once for each reason.
         """
-        found, missing = self.side.carrier.measured(request, round_no)
+        found, withheld = self.side.carrier.measured(request, round_no)
         claims, wrong = _read_claims(found, self.side.terms)
         for site, why in wrong.items():
             found.pop(site)
-            missing[site] = why
-        new = sorted({*missing.items()} - self._told)
+            withheld[site] = why
+        new = sorted({*withheld.items()} - self._told)
         self._told |= {*new}
         notes = [
             record.Refused(

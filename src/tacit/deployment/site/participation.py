@@ -61,7 +61,7 @@ from tacit.deployment.site.terms_checks import (
     describe_trust,
     refuse_without_peers,
 )
-from tacit.errors import RunError, WireError
+from tacit.errors import RequestError, RunError, WireError
 from tacit.files import replace_file
 from tacit.plan import HashComb, Plan
 from tacit.privacy.policy import Policy
@@ -149,10 +149,16 @@ class Participation:
         digest of plan and terms.
 
         Under secure aggregation the site sends nothing else until it has seen the same signature of
-        every member it knows.
+        every member it knows. Raises RequestError if it does not accept the terms.
         """
         self.watch.check()
-        begin, before = bodies.unpack(body, BeginRequest), self.folder / TERMS
+        try:
+            return self._begin(bodies.unpack(body, BeginRequest))
+        except WireError as error:
+            raise RequestError("terms", str(error)) from None
+
+    def _begin(self, begin: BeginRequest) -> BeginResponse:
+        before = self.folder / TERMS
         if before.exists() and before.read_bytes() != begin.terms:
             raise WireError(
                 f"run {self.folder.name} began here with other terms; start the plan as a new run"
@@ -203,9 +209,10 @@ class Participation:
             self.owner.require_policy(), self.plan, built.terms, built.describe_aggregation(), known
         )
         if not confirmed.exists():
-            raise WireError(
+            raise RequestError(
+                "terms",
                 "the other sites have not confirmed the plan and terms to this site, so it sends"
-                " neither updates nor helper sums"
+                " neither updates nor helper sums",
             )
         confirmations = bodies.unpack(confirmed.read_bytes(), BeginRequest).confirmations
         check_confirmations(built.terms, self._digest(body), confirmations, known.peers)
@@ -291,7 +298,7 @@ def open_run(owner: Owner, run: str, body: bytes, plan_hash: bytes) -> Participa
     """Open a run that is offered, if the policy allows it; rows are read only then.
 
     The offer is stored and binds the run's name: raise WireError if the name was offered with other
-    bytes before, RunError if the run has ended here.
+    bytes before, RequestError if the run has ended here.
     """
     kept = load_offer(owner, run)
     if kept is not None and kept != body:

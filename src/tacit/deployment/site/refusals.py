@@ -8,8 +8,10 @@ from tacit.deployment.site.rows.changed_rows import ChangedRowsError
 from tacit.errors import (
     BudgetError,
     DataError,
+    LedgerError,
     PlanError,
     PolicyError,
+    RequestError,
     RunError,
     TacitError,
     WireError,
@@ -61,13 +63,16 @@ def format_for_log(sentence: str) -> str:
 
 def find_status(error: TacitError) -> Status:
     """The status word for an error, as it stands in the reply."""
+    if isinstance(error, RequestError):
+        return error.status
     kinds: tuple[tuple[type[TacitError], Status], ...] = (
         (PolicyError, "policy"),
         (BudgetError, "budget"),
         (ChangedRowsError, "rows changed"),
         (DataError, "data"),
+        (PlanError, "plan"),
         (WireError, "question"),
-        (PlanError, "question"),
+        (LedgerError, "ledger"),
         (RunError, "unknown run"),
     )
     return next((status for kind, status in kinds if isinstance(error, kind)), "failed")

@@ -21,7 +21,7 @@ from tacit.deployment.bodies import BeginRequest, Offer, RecordHead
 from tacit.deployment.deployable_plan import refuse_undeployable
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.site_side import PROMISED
-from tacit.errors import PlanError, RunError, WireError
+from tacit.errors import PlanError, RequestError, RunError, WireError
 from tacit.files import UNFINISHED, replace_file, sync_folder
 from tacit.plan import Plan
 from tacit.plan.toml import tree_of
@@ -46,13 +46,14 @@ def find_run_folder(owner: Owner, run: str) -> Path:
 
 
 def load_offer(owner: Owner, run: str) -> bytes | None:
-    """Load the offer that a run's name is bound to; None if there is none. Raise RunError if the
-    run has ended here.
+    """Load the offer that a run's name is bound to; None if there is none. Raise RequestError if
+    the run has ended here.
     """
     folder = find_run_folder(owner, run)
     if (folder / _ENDED).exists():
-        raise RunError(
-            f"run {run} has ended here and its name is not used again; start the plan as a new run"
+        raise RequestError(
+            "ended",
+            f"run {run} has ended here and its name is not used again; start the plan as a new run",
         )
     return (folder / OFFER).read_bytes() if (folder / OFFER).exists() else None
 

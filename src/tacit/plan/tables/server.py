@@ -180,9 +180,9 @@ def problems(plan: Plan) -> list[str]:
             f"server.sum_at cannot be used with regime = {plan.regime!r}, which sends no updates;"
             " remove it"
         )
-    if not server.delivers_model and isinstance(plan.codec, HashComb):
+    if not server.delivers_model and not readable(plan.codec):
         found.append(
-            "server.deliver_to must be 'participants' with codec.name = 'hashcomb', whose model only"
+            f"server.deliver_to must be 'participants' with codec.name = {plan.codec.name!r}, whose model only"
             " clients can decode, at their sites; got 'nobody'"
         )
     if server.soften and server.optimizer not in ("sgd", "momentum"):

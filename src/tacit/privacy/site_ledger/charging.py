@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tacit.errors import PolicyError
+from tacit.errors import RequestError
 from tacit.privacy.claim import Claim
 from tacit.privacy.ledger.account import is_subsampled
 from tacit.privacy.policy.policy import Limits
@@ -214,13 +214,13 @@ def charge(
 def repeat_decision(
     before: dict[str, Any], place: ExchangeKey, persons: list[bytes], name: str
 ) -> dict[bytes, str]:
-    """Find the refusals of a repeated exchange; raise PolicyError if it is repeated with other
+    """Find the refusals of a repeated exchange; raise RequestError if it is repeated with other
     claims.
     """
     if before["claims"] != name:
-        raise PolicyError(
-            f"{place}: was requested before with other privacy claims; each exchange gets one"
-            " response"
+        raise RequestError(
+            "answered",
+            f"{place}: was requested before with other privacy claims; each exchange gets one response",
         )
     charged = {one for group in before["paid"] for one in split_pseudonyms(group["persons"])}
     refused = {

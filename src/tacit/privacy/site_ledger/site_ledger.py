@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from tacit.errors import BudgetError, LedgerError, PolicyError
+from tacit.errors import BudgetError, LedgerError, PolicyError, RequestError
 from tacit.privacy.policy.policy import Limits, SharePolicy
 from tacit.privacy.site_ledger import releases
 from tacit.privacy.site_ledger.chain import LedgerEntry, Receipt
@@ -106,7 +106,7 @@ class SiteLedger:
 
         A repeated call for the same run, round and exchange charges nothing and returns the same;
         clients that were not in the first call are refused. If nobody can be charged, nothing is
-        written. Raises PolicyError if the exchange is repeated with other claims. Claims under
+        written. Raises RequestError if the exchange is repeated with other claims. Claims under
         subsampling are charged for every round so far. An exchange without claims has no privacy
         loss and does not count as a round, unless `is_round` says so, as for exact counts.
         """
@@ -144,7 +144,7 @@ class SiteLedger:
         self, run: str, round_no: int, exchange: str, request_hash: bytes, answer: bytes
     ) -> None:
         """Store a response, on the disk, before it is sent; raise PolicyError if nothing was
-        reserved or a different response is stored.
+        reserved, RequestError if a different response is stored.
         """
         place = ExchangeKey(run, round_no, exchange)
         with self._disk.writing() as db:
@@ -154,7 +154,9 @@ class SiteLedger:
             if row[1] is not None:
                 if (check_bytes(row[2]), self._content(db, int(row[1]))) == (request_hash, answer):
                     return
-                raise PolicyError(f"{place}: another response is stored already; send that one")
+                raise RequestError(
+                    "answered", f"{place}: another response is stored already; send that one"
+                )
             digest = hashlib.sha256(answer).hexdigest()
             facts = {
                 **place._asdict(),
@@ -175,7 +177,7 @@ class SiteLedger:
     ) -> bytes | None:
         """Find the stored response, to send it again; None if there is none.
 
-        Raises PolicyError if the stored response is to a different request, or the run's responses
+        Raises RequestError if the stored response is to a different request, or the run's responses
         were dropped.
         """
         place = ExchangeKey(run, round_no, exchange)
@@ -184,9 +186,10 @@ class SiteLedger:
             if row is None or row[1] is None:
                 return None
             if check_bytes(row[2]) != request_hash:
-                raise PolicyError(
+                raise RequestError(
+                    "answered",
                     f"{place}: a different request was received before; each exchange gets one"
-                    " response"
+                    " response",
                 )
             return self._content(db, int(row[1]))
 
@@ -302,9 +305,10 @@ class SiteLedger:
         if it is new.
         """
         if db.execute("SELECT 1 FROM forgotten WHERE run = ?", (place.run,)).fetchone():
-            raise PolicyError(
+            raise RequestError(
+                "ended",
                 f"run {place.run!r} has ended here and its responses were dropped, so it gets no more"
-                " responses"
+                " responses",
             )
         query = (
             "SELECT reserved, stored, request FROM exchanges WHERE run = ? AND round_no = ? AND"

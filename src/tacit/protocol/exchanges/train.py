@@ -286,6 +286,14 @@ class UpdateExchange(Exchange):
         model, optimizer = terms.optimizer.update(state.model, mean, state.optimizer)
         return replace(state, model=model, optimizer=optimizer, pending=None, arrays=arrays)
 
+    def lose(self, state: State) -> State:
+        """The state after a lost round; where clients decode, they receive an empty sum."""
+        if self.agreement.codec.decoded_by == "server":
+            return state
+        total = self.agreement.codec.empty(self.agreement.dim)
+        kept = {SUM: total.pack(), f"{SUM}.weight": np.array([total.weight])}
+        return replace(state, arrays={**state.arrays, **kept})
+
     def decode_mean(self, state: State, total: Sum) -> Vector:
         """The mean update of a sum, with the server's noise."""
         terms, noise = self.agreement, self.draws.at("decode", self.agreement.identity)

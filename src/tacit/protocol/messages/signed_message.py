@@ -27,10 +27,27 @@ Word = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
 Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 Kind = Literal["open", "rows", "begin", "ask", "help", "measure", "model", "end"]
 Status = Literal[
-    "", "ok", "policy", "budget", "data", "rows changed", "question", "unknown run", "failed"
+    "",
+    "ok",
+    "policy",
+    "budget",
+    "data",
+    "rows changed",
+    "plan",
+    "terms",
+    "answered",
+    "model",
+    "order",
+    "question",
+    "ended",
+    "unknown run",
+    "ledger",
+    "failed",
 ]
 """Status of a reply; empty in a request. A site that does not respond gives one of the others and no further text:
-its reasons stay in its log.
+its reasons stay in its log. "answered" says that it answered this exchange before, to another
+request; "model" that it was sent another model for the round; "order" that it answered a later
+request.
 """
 
 

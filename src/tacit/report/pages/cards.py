@@ -141,7 +141,8 @@ def _refusal_facts(run: Summary) -> list[tuple[str, str]]:
         (
             "Refused responses",
             f"{run.refused:,}, each with its reason in the record" if run.refused else "",
-        )
+        ),
+        ("Missing sites", " ".join(run.absences.sentences)),
     ]
 
 

@@ -291,6 +291,23 @@ class Refused:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SiteMissing:
+    """A site whose reply to an exchange of a deployment is missing: a word for the cause (absent,
+    late, policy, budget, …), the reason, and how long the server waited for this site.
+
+    Round 0 is before the first round. The site's clients are charged if they were to be asked.
+    """
+
+    arm: str
+    round_no: int
+    exchange: str
+    site: str
+    cause: str
+    reason: str
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Audited:
     """Results of an audit of the run."""
 
@@ -338,6 +355,7 @@ Entry = (
     | ByClass
     | ClientsEvaluated
     | Refused
+    | SiteMissing
     | Audited
     | Stored
     | Finished
@@ -359,6 +377,7 @@ KINDS: dict[str, type[Any]] = {
     "by_class": ByClass,
     "clients_evaluated": ClientsEvaluated,
     "refused": Refused,
+    "site_missing": SiteMissing,
     "audited": Audited,
     "stored": Stored,
     "finished": Finished,

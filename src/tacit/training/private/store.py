@@ -52,6 +52,11 @@ class PrivateStore:
             return None
         return unseal(self._path(client, versions[-1]))[0]
 
+    def find_last_round(self, client: int | str, before: int) -> int | None:
+        """The round of the arrays that `read` returns; None if there are none."""
+        versions = [round_no for round_no in self._versions(client) if round_no < before]
+        return versions[-1] if versions else None
+
     def write(self, client: int | str, round_no: int, arrays: Arrays) -> None:
         """Write a new version and delete all older ones except the previous one."""
         if not self.keeps_arrays:
