@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli import tables
+from tacit.cli.federation.site_erase import erase
 from tacit.cli.options import AsJson
 from tacit.errors import DataError, PlanError, RunError
 
@@ -28,6 +29,8 @@ commands = typer.Typer(
     rich_markup_mode="rich",
     help="Set up a data owner's machine, join a server, and see what was sent and spent.",
 )
+
+commands.command()(erase)
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The site's folder.")]
 Source = Annotated[

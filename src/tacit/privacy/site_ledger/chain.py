@@ -24,8 +24,8 @@ class Receipt(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerEntry:
-    """One entry of a ledger. Kinds: opened, told, reserved, stored, disclosed, forgotten, loss
-    accepted.
+    """One entry of a ledger. Kinds: opened, told, reserved, stored, disclosed, forgotten, erased,
+    loss accepted.
 
     `body` holds its facts as plain JSON values.
     """

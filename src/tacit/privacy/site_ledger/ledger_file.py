@@ -56,8 +56,11 @@ MORE_TABLES = (
         "CREATE TABLE IF NOT EXISTS released (row BLOB PRIMARY KEY, person BLOB NOT NULL, label"
         " BLOB NOT NULL, alike INTEGER NOT NULL) WITHOUT ROWID"
     ),
+    "CREATE TABLE IF NOT EXISTS erased (person BLOB PRIMARY KEY, entry INTEGER NOT NULL) WITHOUT ROWID",
 )
-"""Tables for facts sent in the clear and for released rows (`releases.py`); created if missing."""
+"""Tables for facts sent in the clear, for released rows (`releases.py`) and for erased clients
+(`erasures.py`); created if missing.
+"""
 
 
 def check_bytes(value: Any) -> bytes:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from tacit.errors import BudgetError, LedgerError, PolicyError
 from tacit.privacy.policy.policy import Limits, SharePolicy
-from tacit.privacy.site_ledger import releases
+from tacit.privacy.site_ledger import erasures, releases
 from tacit.privacy.site_ledger.chain import LedgerEntry, Receipt
 from tacit.privacy.site_ledger.charging import (
     ClaimCosts,
@@ -107,28 +107,26 @@ class SiteLedger:
         A repeated call for the same run, round and exchange charges nothing and returns the same;
         clients that were not in the first call are refused. If nobody can be charged, nothing is
         written. Raises PolicyError if the exchange is repeated with other claims. Claims under
-        subsampling are charged for every round so far. An exchange without claims has no privacy
-        loss and does not count as a round, unless `is_round` says so, as for exact counts.
+        subsampling are charged for every round so far. Erased clients are never charged. An exchange
+        without claims has no privacy loss and does not count as a round, unless `is_round` says so,
+        as for exact counts.
         """
         place, asked = ExchangeKey(run, round_no, exchange), check_pseudonyms(persons, round_no)
         with self._disk.writing() as db:
-            before = self._row(db, place)
+            before, gone = self._row(db, place), erasures.select_erased(db, asked)
+            asked = [one for one in asked if one not in gone]
             if before is not None:
-                return repeat_decision(
-                    self._disk.entry(int(before[0])).body,
-                    place,
-                    asked,
-                    self._claim_costs.register(claims),
-                )
+                name, body = self._claim_costs.register(claims), self._disk.entry(before[0]).body
+                return {**repeat_decision(body, place, asked, name), **gone}
             day = advance_day(db, self._today())
             counted = is_round or bool(claims)
             why = refuse_round(db, self.limits, place, day) if counted else ""
             if why:
-                return dict.fromkeys(asked, why)
+                return {**dict.fromkeys(asked, why), **gone}
             try:
                 found = decide_charges(db, self._claim_costs, self.limits, place, asked, claims)
             except BudgetError as error:
-                return dict.fromkeys(asked, str(error))
+                return {**dict.fromkeys(asked, str(error)), **gone}
             if found.groups:
                 charge(
                     self._disk,
@@ -138,7 +136,7 @@ class SiteLedger:
                     replace(found, day=day, is_round=counted),
                     claims,
                 )
-            return found.refused
+            return {**found.refused, **gone}
 
     def store(
         self, run: str, round_no: int, exchange: str, request_hash: bytes, answer: bytes
@@ -230,6 +228,23 @@ class SiteLedger:
         with self._disk.writing() as db:
             return releases.disclose(self._disk, db, leaving, of_rows, facts, share)
 
+    def erase(self, person: bytes) -> bool:
+        """Record, on the disk, that a client is erased: it is never charged again. Return False if
+        it already was.
+        """
+        with self._disk.writing() as db:
+            return erasures.record_erasure(self._disk, db, person, self._today())
+
+    def erased(self) -> frozenset[bytes]:
+        """Pseudonyms of all erased clients."""
+        with self._disk.reading() as db:
+            return erasures.read_erased(db)
+
+    def account(self, person: bytes) -> erasures.ClientAccount:
+        """What the ledger knows about one client."""
+        with self._disk.reading() as db:
+            return erasures.read_account(self._disk, db, person)
+
     def record_loss(self, known: Receipt | None, left: int, runs: Sequence[str]) -> None:
         """Record, on the disk, that the owner continues without entries that were lost.
 
@@ -242,7 +257,7 @@ class SiteLedger:
             self._disk.append("loss accepted", {**facts, **had})
 
     def list_entries(
-        self, kind: Literal["told", "disclosed", "loss accepted"]
+        self, kind: Literal["told", "disclosed", "erased", "loss accepted"]
     ) -> list[dict[str, Any]]:
         """Bodies of all entries of one kind, oldest first."""
         return [entry.body for entry in self.entries() if entry.kind == kind]

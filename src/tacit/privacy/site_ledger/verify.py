@@ -44,6 +44,7 @@ class ReplayedTables:
     forgotten: dict[str, int] = field(default_factory=dict)
     told: dict[int, str] = field(default_factory=dict)
     released: tuple[int, str] | None = None
+    erased: dict[bytes, int] = field(default_factory=dict)
 
 
 def verify(disk: LedgerFile) -> None:
@@ -75,6 +76,8 @@ def _replay(db: sqlite3.Connection, then: ReplayedTables, number: int, body: dic
         then.told[number] = body["run"]
     if kind == "disclosed":
         then.released = (number, body["released"])
+    if kind == "erased" and then.erased.setdefault(bytes.fromhex(body["person"]), number) < number:
+        return "it erases a client twice"
     if kind not in ("reserved", "stored"):
         return ""
     place = ExchangeKey(body["run"], body["round_no"], body["exchange"])
@@ -120,6 +123,8 @@ def _replay_charges(
         tally = (paid, own.micro, own.delta, int(own.bare))
         befores = dict[str, bool]()
         for person in split_pseudonyms(group["persons"]):
+            if person in then.erased:
+                return "it charges a client that was erased before"
             before = then.tallies.get((person, place.run), (0, ("{}", 0, 0.0, 0)))[1][0]
             if before not in befores:
                 befores[before] = (
@@ -172,7 +177,14 @@ def _compare(disk: LedgerFile, db: sqlite3.Connection, then: ReplayedTables) -> 
     gone = read_released(db)
     if then.released and hash_released(gone) != then.released[1]:
         bad.append((then.released[0], "the released rows were changed"))
+    erased = {check_bytes(one[0]): one[1] for one in db.execute("SELECT * FROM erased")}
+    bad += [
+        (number, "the client it erases is not in the tables")
+        for person, number in then.erased.items()
+        if erased.get(person) != number
+    ]
     more = [
+        len(erased) > len(then.erased),
         len(kept) > len(then.tallies),
         len(found) > len(then.exchanges),
         len(told) > len(then.told),
