@@ -17,8 +17,9 @@ import typer
 
 from tacit.cli import tables
 from tacit.cli.federation.site_erase import erase
-from tacit.cli.options import AsJson
+from tacit.cli.options import AsJson, LogJson
 from tacit.errors import DataError, PlanError, RunError
+from tacit.log_lines import LineLog, log_context, select_json
 
 if TYPE_CHECKING:
     from tacit.deployment.site.site_folder import SiteSettings
@@ -173,15 +174,18 @@ def join(
     with_parent: Annotated[
         bool, typer.Option("--with-parent", hidden=True, help="Stop when standard input is closed.")
     ] = False,
+    log_json: LogJson = False,
 ) -> None:
     """Join the server and respond to requests that the policy allows, until stopped.
 
-    The reason of a refusal is printed here in full; the server receives only
-    the line of the policy.
+    The log on standard error has time, level, run and round in every line. It
+    has the full reason of a refusal; the server receives only the line of
+    the policy.
 
     \b
     Examples:
       tacit site join hospital-a
+      tacit site join hospital-a --log-json
     """
     from tacit.deployment.site.owner_site import OwnerSite
     from tacit.deployment.site.site_folder import (
@@ -197,10 +201,8 @@ def join(
     from tacit.deployment.transport.superlink.process import end_with_parent
 
     settings, stop = read_site_settings(folder), threading.Event()
-
-    def report(sentence: str) -> None:
-        tables.line(f"{settings.name}: {sentence}", stderr=True)
-
+    select_json(log_json)
+    report = LineLog(settings.name)
     check_ready(folder, report)
     site = OwnerSite(load_owner(folder, report))
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -221,11 +223,15 @@ def join(
         )
     (folder / JOINED).write_text(str(os.getpid()))
     try:
-        node.run(
-            site.handle, stop, lambda state: tables.line(f"{settings.name}: {state}", stderr=True)
-        )
+        node.run(site.handle, stop, lambda state: _report_state(report, state))
     finally:
         (folder / JOINED).unlink(missing_ok=True)
+
+
+def _report_state(report: LineLog, state: str) -> None:
+    """Log a state of the connection: one with a reason after a colon is a warning."""
+    with log_context(level="WARNING" if ":" in state else "INFO"):
+        report(state)
 
 
 @commands.command()

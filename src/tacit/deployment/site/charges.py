@@ -58,5 +58,5 @@ def charge_people(
         raise BudgetError(next(iter(found.values())))
     for sentence in sorted(set(found.values())):
         count = sum(why == sentence for why in found.values())
-        owner.tell(f"{count:,} clients do not respond: {sentence}")
+        owner.warn(f"{count:,} clients do not respond: {sentence}")
     return {persons[person]: why for person, why in found.items()}

@@ -57,6 +57,7 @@ from tacit.errors import (
     TacitError,
     WireError,
 )
+from tacit.log_lines import log_context
 from tacit.privacy.policy import Policy, Receipt, SiteLedger
 from tacit.protocol.messages.signed_message import (
     MessageSubject,
@@ -85,26 +86,32 @@ class OwnerSite:
                     f"the message is for site {message.subject.site!r}, not {self.owner.name!r}"
                 )
         except WireError as error:
-            self.owner.tell(format_for_log(f"a message was refused: {error}"))
+            self.owner.warn(format_for_log(f"a message was refused: {error}"))
             return b""
+        with log_context(run=message.subject.run, round_no=message.subject.round_no):
+            return self._reply(message)
+
+    def _reply(self, message: SignedMessage) -> bytes:
+        """Respond to a message for this site, or say with one word why not."""
         body, rule, receipt = b"", "", _NO_RECEIPT
         status: Status = "ok"
         try:
             body, receipt = self._respond(message)
         except TacitError as error:
             status, rule = find_status(error), find_refusing_rules(error)
-            self.owner.tell(
+            self.owner.warn(
                 format_for_log(
                     f"{message.subject.kind} of run {message.subject.run} refused: {error}"
                 )
             )
         except Exception as error:  # it may quote a cell, so the server learns only that it failed
             status = "failed"
-            self.owner.tell(
+            self.owner.warn(
                 format_for_log(
                     f"{message.subject.kind} of run {message.subject.run} failed:"
                     f" {type(error).__name__}: {error}"
-                )
+                ),
+                "ERROR",
             )
         return write(
             build_reply_subject(message.subject, status, rule, receipt), body, self.owner.key
@@ -255,7 +262,7 @@ class OwnerSite:
                 counts, why = self._add_noise(run, message, counts, noise)
             answer = answer if why else replace(answer, counts=counts)
         if why:
-            self.owner.tell(f"measure of run {subject.run} after round {subject.round_no:,}: {why}")
+            self.owner.warn(f"measure of run {subject.run} after round {subject.round_no:,}: {why}")
         return replace(answer, withheld=extract_rules(why))
 
     def _add_noise(
