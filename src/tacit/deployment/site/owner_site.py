@@ -28,6 +28,7 @@ from tacit.deployment.bodies import (
 from tacit.deployment.site import participation, stored_runs
 from tacit.deployment.site.charges import charge_people, reserve_clients
 from tacit.deployment.site.client_parts import delete_parts
+from tacit.deployment.site.contacts import ContactBook
 from tacit.deployment.site.measures import (
     build_count_noise,
     build_measure_claims,
@@ -93,26 +94,26 @@ class OwnerSite:
 
     def _reply(self, message: SignedMessage) -> bytes:
         """Respond to a message for this site, or say with one word why not."""
-        body, rule, receipt = b"", "", _NO_RECEIPT
+        body, rule, why, receipt = b"", "", "", _NO_RECEIPT
         status: Status = "ok"
         try:
             body, receipt = self._respond(message)
         except TacitError as error:
-            status, rule = find_status(error), find_refusing_rules(error)
+            status, rule, why = find_status(error), find_refusing_rules(error), str(error)
             self.owner.warn(
                 format_for_log(
                     f"{message.subject.kind} of run {message.subject.run} refused: {error}"
                 )
             )
         except Exception as error:  # it may quote a cell, so the server learns only that it failed
-            status = "failed"
+            status, why = "failed", type(error).__name__
             self.owner.warn(
                 format_for_log(
-                    f"{message.subject.kind} of run {message.subject.run} failed:"
-                    f" {type(error).__name__}: {error}"
+                    f"{message.subject.kind} of run {message.subject.run} failed: {why}: {error}"
                 ),
                 "ERROR",
             )
+        ContactBook(self.owner.folder).note(message.subject, status, why)
         return write(
             build_reply_subject(message.subject, status, rule, receipt), body, self.owner.key
         )
