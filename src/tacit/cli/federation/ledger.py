@@ -76,6 +76,11 @@ def show(
             f"{file}: its owner accepted the loss of entries {_count_times(facts['losses_accepted'])};"
             " charges in lost entries are not counted."
         )
+    if facts["restores"]:
+        tables.say(
+            f"{file}: it was restored from a backup {_count_times(facts['restores'])}; charges"
+            " between backup and restore, if any, are not counted."
+        )
     tables.say(
         f"{file}: {facts['entries']:,} entries, {len(charged):,} clients,"
         f" {facts['exchanges']:,} exchanges charged ({facts['unanswered']:,} of them without a"
@@ -216,8 +221,8 @@ def accept_loss(
     tables.say(
         "Consequences: charges in the lost entries no longer count, so clients can be charged beyond"
         " max_epsilon_lifetime. Rows disclosed earlier are no longer known, so a later disclosure"
-        " may be linked with them. First lower the limits in policy.toml by the amount that may"
-        " have been spent."
+        " may be linked with them. Erasures in the lost entries must be repeated. First lower the"
+        " limits in policy.toml by the amount that may have been spent."
     )
     if not yes and typer.prompt("Type the site's name to continue", err=True) != name:
         raise LedgerError(f"{folder}: that is not the site's name; nothing was changed")
@@ -255,6 +260,7 @@ def _facts(book: SiteLedger) -> dict[str, Any]:
         "rows_disclosed": rows[-1] if rows else 0,
         "losses_accepted": kinds.count("loss accepted"),
         "clients_erased": kinds.count("erased"),
+        "restores": kinds.count("restored"),
     }
 
 

@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli import tables
+from tacit.cli.federation.site_backup import backup, restore
 from tacit.cli.federation.site_erase import erase
 from tacit.cli.federation.site_status import status
 from tacit.cli.options import LogJson
@@ -29,6 +30,8 @@ commands = typer.Typer(
 
 commands.command()(erase)
 commands.command()(status)
+commands.command()(backup)
+commands.command()(restore)
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The site's folder.")]
 Source = Annotated[

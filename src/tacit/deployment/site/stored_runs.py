@@ -31,7 +31,8 @@ from tacit.randomness import Draws
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 OFFER, TERMS, ROOT, CONFIRMED, AGENDA = "offer", "terms", "root", "confirmed", "agenda"
 """Files in the folder of a run."""
-_ENDED = "ended"
+ENDED = "ended"
+"""The tombstone of a run."""
 
 
 def find_run_folder(owner: Owner, run: str) -> Path:
@@ -49,7 +50,7 @@ def load_offer(owner: Owner, run: str) -> bytes | None:
     run has ended here.
     """
     folder = find_run_folder(owner, run)
-    if (folder / _ENDED).exists():
+    if (folder / ENDED).exists():
         raise RunError(
             f"run {run} has ended here and its name is not used again; start the plan as a new run"
         )
@@ -119,7 +120,7 @@ def load_root(plan: Plan, simulated_noise: bool, folder: Path) -> Draws:
 
 def has_ended(owner: Owner, run: str) -> bool:
     """Whether a run has ended here."""
-    return (find_run_folder(owner, run) / _ENDED).exists()
+    return (find_run_folder(owner, run) / ENDED).exists()
 
 
 def list_open_runs(owner: Owner) -> list[str]:
@@ -130,7 +131,7 @@ def list_open_runs(owner: Owner) -> list[str]:
     return [
         folder.name
         for folder in folders
-        if not (folder / _ENDED).exists() and _holds_any(folder, OFFER, ROOT)
+        if not (folder / ENDED).exists() and _holds_any(folder, OFFER, ROOT)
     ]
 
 
@@ -139,7 +140,7 @@ def list_ended_runs(owner: Owner) -> dict[str, dict[str, object]]:
     head.
     """
     found = {}
-    for path in sorted((owner.folder / "runs").glob(f"*/{_ENDED}")):
+    for path in sorted((owner.folder / "runs").glob(f"*/{ENDED}")):
         kept = json.loads(path.read_bytes())
         if "record" in kept:
             found[path.parent.name] = kept["record"]
@@ -174,19 +175,24 @@ def end_run(owner: Owner, run: str, record: dict[str, object] | None = None) -> 
     terms, and how the server's record ended, if the server said so.
     """
     folder = find_run_folder(owner, run)
+    replace_file(folder / ENDED, build_tombstone(folder, record))
+    for path in (folder / OFFER, folder / ROOT, *folder.glob(f".*{UNFINISHED}")):
+        path.unlink(missing_ok=True)
+    shutil.rmtree(folder / PROMISED, ignore_errors=True)
+    sync_folder(folder)
+
+
+def build_tombstone(folder: Path, record: dict[str, object] | None = None) -> bytes:
+    """What stays of a run for ever: the hashes of its offer and terms, and the end of the server's
+    record if it is known.
+    """
     kept = {name: folder / name for name in (OFFER, TERMS)}
     hashes = {
         name: hashlib.sha256(path.read_bytes()).hexdigest()
         for name, path in kept.items()
         if path.exists()
     }
-    replace_file(
-        folder / _ENDED, json.dumps({**hashes, **({"record": record} if record else {})}).encode()
-    )
-    for path in (folder / OFFER, folder / ROOT, *folder.glob(f".*{UNFINISHED}")):
-        path.unlink(missing_ok=True)
-    shutil.rmtree(folder / PROMISED, ignore_errors=True)
-    sync_folder(folder)
+    return json.dumps({**hashes, **({"record": record} if record else {})}).encode()
 
 
 def check_record_head(owner: Owner, run: str, body: bytes) -> tuple[dict[str, object] | None, str]:

@@ -25,7 +25,7 @@ class Receipt(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class LedgerEntry:
     """One entry of a ledger. Kinds: opened, told, reserved, stored, disclosed, forgotten, erased,
-    loss accepted.
+    restored, loss accepted.
 
     `body` holds its facts as plain JSON values.
     """

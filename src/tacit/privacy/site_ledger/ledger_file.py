@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +128,13 @@ class LedgerFile:
             finally:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
+
+    def copy_to(self, target: Path) -> None:
+        """Copy the ledger to a new private file, as it is at one moment, while others may write."""
+        with self._lock, self.translate_errors():
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            with closing(sqlite3.connect(str(target), isolation_level=None)) as copy:
+                self._db.backup(copy)
 
     def append(self, kind: str, facts: dict[str, Any]) -> int:
         """Append an entry to the chain, inside `writing`, and return its number."""

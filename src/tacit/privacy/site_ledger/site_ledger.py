@@ -256,8 +256,18 @@ class SiteLedger:
         with self._disk.writing():
             self._disk.append("loss accepted", {**facts, **had})
 
+    def record_restore(self, made: str, copied: Receipt) -> None:
+        """Record, on the disk, that the ledger was restored from a backup of a time and receipt."""
+        facts = {"made": made, "entries": copied.counter, "head": copied.head.hex()}
+        with self._disk.writing():
+            self._disk.append("restored", {**facts, "day": self._today()})
+
+    def copy_to(self, target: Path) -> None:
+        """Copy the ledger to a new private file, as it is at one moment."""
+        self._disk.copy_to(target)
+
     def list_entries(
-        self, kind: Literal["told", "disclosed", "erased", "loss accepted"]
+        self, kind: Literal["told", "disclosed", "erased", "loss accepted", "restored"]
     ) -> list[dict[str, Any]]:
         """Bodies of all entries of one kind, oldest first."""
         return [entry.body for entry in self.entries() if entry.kind == kind]
