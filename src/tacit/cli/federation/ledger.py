@@ -188,11 +188,21 @@ def verify(file: File, as_json: AsJson = False) -> None:
 def export(file: File) -> None:
     """Print every entry as one JSON object per line, and verify the hash chain.
 
+    A long list of clients is a line of its own, before the first entry that
+    refers to it by its hash.
+
     \b
     Examples:
       tacit ledger export ledger.db > entries.jsonl
     """
-    for entry in open_ledger(file).entries():
+    from tacit.privacy.site_ledger.cohorts import list_cohorts
+
+    book, shown = open_ledger(file), set[str]()
+    for entry in book.entries():
+        for name in list_cohorts(entry.body):
+            if name not in shown:
+                tables.line(json.dumps({"cohort": name, "persons": book.read_cohort(name).hex()}))
+            shown.add(name)
         tables.line(json.dumps(_entry_to_json(entry)))
 
 

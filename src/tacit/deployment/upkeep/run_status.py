@@ -13,7 +13,7 @@ from tacit.deployment.site.site_folder import LEDGER
 from tacit.deployment.site.stored_runs import has_ended, list_open_runs
 from tacit.plan import Plan
 from tacit.privacy.policy import LedgerEntry, Policy, SiteLedger
-from tacit.privacy.site_ledger.charging import split_pseudonyms
+from tacit.privacy.site_ledger.cohorts import count_clients
 
 RunState = Literal["open", "ended", "not opened"]
 
@@ -109,11 +109,8 @@ def _add_entry(status: RunStatus, entry: LedgerEntry) -> None:
             AskedExchange(
                 body["round_no"],
                 body["exchange"],
-                sum(len(split_pseudonyms(group["persons"])) for group in body["paid"]),
-                {
-                    group["why"]: len(split_pseudonyms(group["persons"]))
-                    for group in body["refused"]
-                },
+                sum(count_clients(group) for group in body["paid"]),
+                {group["why"]: count_clients(group) for group in body["refused"]},
             )
         )
     if entry.kind == "stored":

@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +56,11 @@ MORE_TABLES = (
         "CREATE TABLE IF NOT EXISTS released (row BLOB PRIMARY KEY, person BLOB NOT NULL, label"
         " BLOB NOT NULL, alike INTEGER NOT NULL) WITHOUT ROWID"
     ),
+    "CREATE TABLE IF NOT EXISTS cohorts (hash TEXT PRIMARY KEY, content BLOB NOT NULL)",
     "CREATE TABLE IF NOT EXISTS erased (person BLOB PRIMARY KEY, entry INTEGER NOT NULL) WITHOUT ROWID",
 )
-"""Tables for facts sent in the clear, for released rows (`releases.py`) and for erased clients
-(`erasures.py`); created if missing.
+"""Tables for facts sent in the clear, for released rows (`releases.py`), for erased clients
+(`erasures.py`) and for lists of clients (`cohorts.py`); created if missing.
 """
 
 
@@ -129,6 +130,12 @@ class LedgerFile:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
 
+    def shrink(self) -> None:
+        """Give empty pages back to the file system, if no other process uses the file just now."""
+        with self._lock, suppress(sqlite3.OperationalError):
+            # `execute` would take one step, which frees one page.
+            self._db.executescript("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)")
+
     def copy_to(self, target: Path) -> None:
         """Copy the ledger to a new private file, as it is at one moment, while others may write."""
         with self._lock, self.translate_errors():
@@ -194,6 +201,7 @@ class LedgerFile:
                 self.file.chmod(0o600)
 
     def _open_tables(self) -> None:
+        self._execute("PRAGMA auto_vacuum = INCREMENTAL")  # takes effect in a new file only
         if self._execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             self._execute("PRAGMA journal_mode = WAL")
         for setting in ("synchronous = FULL", "cell_size_check = ON", "trusted_schema = OFF"):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -31,29 +31,10 @@ from tacit.privacy.site_ledger.charging import (
     refuse_round,
     repeat_decision,
 )
+from tacit.privacy.site_ledger.cohorts import expand_cohorts, read_cohort
 from tacit.privacy.site_ledger.ledger_file import LedgerFile, check_bytes
 from tacit.privacy.site_ledger.releases import RowToRelease
-from tacit.privacy.site_ledger.spending import Claims, PrivacyCost
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClientSpending:
-    """Privacy loss of a client in each run and in all runs. Epsilons of runs add up, and so do
-    their deltas.
-    """
-
-    person: bytes
-    runs: dict[str, PrivacyCost]
-
-    @property
-    def life(self) -> PrivacyCost:
-        """Privacy loss of all runs together."""
-        each = self.runs.values()
-        return PrivacyCost(
-            sum(one.micro for one in each),
-            sum(one.delta for one in each),
-            any(one.bare for one in each),
-        )
+from tacit.privacy.site_ledger.spending import Claims, ClientSpending, PrivacyCost
 
 
 def get_utc_day() -> str:
@@ -116,7 +97,8 @@ class SiteLedger:
             before, gone = self._row(db, place), erasures.select_erased(db, asked)
             asked = [one for one in asked if one not in gone]
             if before is not None:
-                name, body = self._claim_costs.register(claims), self._disk.entry(before[0]).body
+                name = self._claim_costs.register(claims)
+                body = expand_cohorts(db, self._disk.entry(before[0]).body)
                 return {**repeat_decision(body, place, asked, name), **gone}
             day = advance_day(db, self._today())
             counted = is_round or bool(claims)
@@ -201,6 +183,7 @@ class SiteLedger:
                 (run,),
             )
             db.execute("INSERT INTO forgotten VALUES (?)", (run,))
+        self._disk.shrink()
 
     def record_cleartext(self, run: str, unit: str, told: dict[str, Any]) -> None:
         """Record, on the disk, the facts about the rows that a run receives in the clear, before
@@ -278,6 +261,11 @@ class SiteLedger:
             with self._disk.reading():
                 entry = self._disk.entry(number)
             yield entry
+
+    def read_cohort(self, name: str) -> bytes:
+        """Pseudonyms of a list of clients that entries refer to by its hash."""
+        with self._disk.reading() as db:
+            return read_cohort(db, name)
 
     def totals(self) -> list[ClientSpending]:
         """Privacy loss of each client."""

@@ -19,6 +19,7 @@ from tacit.privacy.site_ledger.charging import (
     decode_counts,
     split_pseudonyms,
 )
+from tacit.privacy.site_ledger.cohorts import expand_cohorts, list_cohorts
 from tacit.privacy.site_ledger.ledger_file import LedgerFile, check_bytes
 from tacit.privacy.site_ledger.releases import hash_released, read_released
 
@@ -45,6 +46,7 @@ class ReplayedTables:
     told: dict[int, str] = field(default_factory=dict)
     released: tuple[int, str] | None = None
     erased: dict[bytes, int] = field(default_factory=dict)
+    cohorts: set[str] = field(default_factory=set)
 
 
 def verify(disk: LedgerFile) -> None:
@@ -105,6 +107,11 @@ def _replay_charges(
     body: dict[str, Any],
 ) -> str:
     """Recompute the charges of an entry; return what does not match, or an empty string."""
+    then.cohorts.update(list_cohorts(body))
+    try:
+        body = expand_cohorts(db, body)
+    except sqlite3.DatabaseError:
+        return "the clients it names were changed"
     name, claim_costs = (
         body["claims"],
         then.claim_costs.setdefault(body["delta"], ClaimCosts(body["delta"])),
@@ -185,6 +192,7 @@ def _compare(disk: LedgerFile, db: sqlite3.Connection, then: ReplayedTables) -> 
     ]
     more = [
         len(erased) > len(then.erased),
+        {one[0] for one in db.execute("SELECT hash FROM cohorts")} != then.cohorts,
         len(kept) > len(then.tallies),
         len(found) > len(then.exchanges),
         len(told) > len(then.told),
