@@ -42,6 +42,10 @@ RunNames = Annotated[
 Runs = Annotated[
     Path, typer.Option("--runs", metavar="DIR", help="The folder that contains the runs.")
 ]
+LogJson = Annotated[
+    bool,
+    typer.Option("--log-json", help="Log JSON objects, one per line; also by TACIT_LOG=json."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not show progress.")]
 Jobs = Annotated[

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
 
 from tacit.cli.tables import line
+from tacit.log_lines import SETTING, Level, LineLog, log_context
 from tacit.progress import (
     LiveProgress,
     ProgressObserver,
@@ -15,7 +17,7 @@ from tacit.progress import (
     format_pictures_read,
 )
 from tacit.protocol.observer import SiteState
-from tacit.runs.record import Entry, Round
+from tacit.runs.record import Entry, Finished, Refused, Round, SiteMissing
 
 SECONDS_BETWEEN_LINES = 5.0
 
@@ -63,6 +65,41 @@ class LineProgress(ProgressObserver):
         return True
 
 
+class LogProgress(ProgressObserver):
+    """Writes a log line for every round, refusal, missing site and end of a run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._log = LineLog("deploy")
+
+    def entry(self, entry: Entry) -> None:
+        """Write a line about a round, a refusal, a missing site or the end."""
+        super().entry(entry)
+        if isinstance(entry, Round):
+            arm = self.progress.arm(entry.arm)
+            facts = ", ".join(arm.facts(self.progress.leading))
+            self._write(
+                "INFO", entry.round_no, f"{arm.title}, {entry.round_no}/{entry.rounds}: {facts}"
+            )
+        elif isinstance(entry, Refused):
+            said = f"{entry.exchange}: {entry.sender}: {entry.reason}"
+            self._write("WARNING", entry.round_no, said)
+        elif isinstance(entry, SiteMissing):
+            said = f"{entry.exchange}: site {entry.site}: {entry.reason}"
+            self._write("WARNING", entry.round_no, said)
+        elif isinstance(entry, Finished):
+            self._write("INFO", 0, f"{self.progress.arm(entry.arm).title} has finished")
+
+    def warn(self, text: str) -> None:
+        """Write a line."""
+        self._write("WARNING", 0, text.removeprefix("WARNING: "))
+
+    def _write(self, level: Level, round_no: int, sentence: str) -> None:
+        run = self.folder.name if self.folder else ""
+        with log_context(run=run, round_no=round_no, level=level):
+            self._log(sentence)
+
+
 class QuietProgress(ProgressObserver):
     """Shows nothing; remembers the run's folder."""
 
@@ -81,7 +118,11 @@ class QuietProgress(ProgressObserver):
 
 
 def build_observer(*, quiet: bool) -> ProgressObserver:
-    """Silent if quiet, a live panel on a terminal, plain lines elsewhere."""
+    """Silent if quiet, log lines if TACIT_LOG is set, a live panel on a terminal, plain lines
+    elsewhere.
+    """
     if quiet:
         return QuietProgress()
+    if os.environ.get(SETTING):
+        return LogProgress()
     return LiveProgress() if sys.stderr.isatty() else LineProgress()

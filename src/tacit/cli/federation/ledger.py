@@ -13,7 +13,8 @@ from tacit.cli.options import AsJson
 from tacit.errors import LedgerError
 
 if TYPE_CHECKING:
-    from tacit.privacy.policy import ClientSpending, LedgerEntry, SiteLedger
+    from tacit.privacy.policy import ClientSpending, LedgerEntry, PrivacyUnit, SiteLedger
+    from tacit.privacy.site_ledger.erasures import ClientAccount
 
 commands = typer.Typer(
     no_args_is_help=True,
@@ -32,21 +33,38 @@ Most = Annotated[
 
 
 @commands.command()
-def show(file: File, most: Most = 10, as_json: AsJson = False) -> None:
+def show(
+    file: File,
+    most: Most = 10,
+    client: Annotated[
+        str | None,
+        typer.Option(
+            "--client",
+            metavar="ID",
+            help="Show one client, by its id in the site's file, run by run.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Show the privacy loss charged to each client, largest first.
 
-    Clients appear under pseudonyms that only their site can compute.
+    Clients appear under pseudonyms that only their site can compute, so
+    --client needs the ledger in the folder of its site.
     Exit code 6 if the last entry is damaged; `verify` checks all entries.
 
     \b
     Examples:
       tacit ledger show ledger.db
       tacit ledger show ledger.db --most 50
+      tacit ledger show hospital-a/ledger.sqlite --client p0042
       tacit ledger show ledger.db --json
     """
     from tacit.privacy.site_ledger.spending import format_micro
 
     book = open_ledger(file)
+    if client is not None:
+        _show_client(file, book, client, as_json)
+        return
     charged = sorted(book.totals(), key=lambda one: (-one.life.micro, one.person))
     facts = _facts(book)
     if as_json:
@@ -57,6 +75,11 @@ def show(file: File, most: Most = 10, as_json: AsJson = False) -> None:
         tables.say(
             f"{file}: its owner accepted the loss of entries {_count_times(facts['losses_accepted'])};"
             " charges in lost entries are not counted."
+        )
+    if facts["restores"]:
+        tables.say(
+            f"{file}: it was restored from a backup {_count_times(facts['restores'])}; charges"
+            " between backup and restore, if any, are not counted."
         )
     tables.say(
         f"{file}: {facts['entries']:,} entries, {len(charged):,} clients,"
@@ -92,6 +115,55 @@ def show(file: File, most: Most = 10, as_json: AsJson = False) -> None:
         )
 
 
+def _show_client(file: Path, book: SiteLedger, given: str, as_json: bool) -> None:
+    """Show what one client was charged, by run."""
+    from tacit.deployment.upkeep.find_client import find_client
+    from tacit.privacy.site_ledger.spending import format_micro
+
+    owner, client = find_client(file.parent, given)
+    account = book.account(client.pseudonym)
+    facts = describe_account(client.pseudonym, owner.unit, account)
+    if as_json:
+        tables.print_json({"ledger": str(file), "rows_in_file": client.rows, **facts})
+        return
+    known = "unknown" if client.rows is None else f"{client.rows:,}"
+    tables.say(
+        f"{file}: client {facts['client']}. Rows in your file: {known}. Rows disclosed:"
+        f" {account.released_rows:,}. Erased: {account.erased_on or 'no'}."
+    )
+    total = facts["micro_epsilon"], facts["delta"], facts["bare"]
+    rows = [
+        (run, str(one.charges), one.cost.micro, one.cost.delta, one.cost.bare)
+        for run, one in account.runs.items()
+    ]
+    rows.append(("all runs", str(sum(one.charges for one in account.runs.values())), *total))
+    tables.table(
+        ("run", "charges", "epsilon per client", "delta", "also messages without epsilon"),
+        [
+            (run, charges, format_micro(micro), f"{delta:.2g}", "yes" if bare else "no")
+            for run, charges, micro, delta, bare in rows
+        ],
+    )
+
+
+def describe_account(pseudonym: bytes, unit: PrivacyUnit, account: ClientAccount) -> dict[str, Any]:
+    """What the ledger knows about one client, as JSON values; epsilons are per client, in
+    millionths.
+    """
+    from tacit.privacy.policy import ClientSpending
+
+    costs = {run: one.cost for run, one in account.runs.items()}
+    facts = _client_to_json(ClientSpending(person=pseudonym, runs=costs))
+    for run, one in account.runs.items():
+        facts["runs"][run]["charges"] = one.charges
+    return {
+        **facts,
+        "unit": str(unit),
+        "rows_disclosed": account.released_rows,
+        "erased_on": account.erased_on,
+    }
+
+
 @commands.command()
 def verify(file: File, as_json: AsJson = False) -> None:
     """Check every entry and recompute every total.
@@ -116,11 +188,21 @@ def verify(file: File, as_json: AsJson = False) -> None:
 def export(file: File) -> None:
     """Print every entry as one JSON object per line, and verify the hash chain.
 
+    A long list of clients is a line of its own, before the first entry that
+    refers to it by its hash.
+
     \b
     Examples:
       tacit ledger export ledger.db > entries.jsonl
     """
-    for entry in open_ledger(file).entries():
+    from tacit.privacy.site_ledger.cohorts import list_cohorts
+
+    book, shown = open_ledger(file), set[str]()
+    for entry in book.entries():
+        for name in list_cohorts(entry.body):
+            if name not in shown:
+                tables.line(json.dumps({"cohort": name, "persons": book.read_cohort(name).hex()}))
+            shown.add(name)
         tables.line(json.dumps(_entry_to_json(entry)))
 
 
@@ -149,8 +231,8 @@ def accept_loss(
     tables.say(
         "Consequences: charges in the lost entries no longer count, so clients can be charged beyond"
         " max_epsilon_lifetime. Rows disclosed earlier are no longer known, so a later disclosure"
-        " may be linked with them. First lower the limits in policy.toml by the amount that may"
-        " have been spent."
+        " may be linked with them. Erasures in the lost entries must be repeated. First lower the"
+        " limits in policy.toml by the amount that may have been spent."
     )
     if not yes and typer.prompt("Type the site's name to continue", err=True) != name:
         raise LedgerError(f"{folder}: that is not the site's name; nothing was changed")
@@ -187,6 +269,8 @@ def _facts(book: SiteLedger) -> dict[str, Any]:
         "unanswered": charged - kinds.count("stored"),
         "rows_disclosed": rows[-1] if rows else 0,
         "losses_accepted": kinds.count("loss accepted"),
+        "clients_erased": kinds.count("erased"),
+        "restores": kinds.count("restored"),
     }
 
 

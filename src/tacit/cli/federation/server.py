@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from tacit.cli import tables
-from tacit.cli.options import AsJson
+from tacit.cli.options import AsJson, LogJson
 from tacit.errors import PlanError
+from tacit.log_lines import LineLog, select_json
 
 commands = typer.Typer(no_args_is_help=False, invoke_without_command=True, rich_markup_mode="rich")
 
@@ -34,6 +35,7 @@ def server(
     plain: Annotated[
         bool, typer.Option("--plain", help="Use no TLS; on a loopback address only.")
     ] = False,
+    log_json: LogJson = False,
 ) -> None:
     """Run the server that sites join, until it is stopped.
 
@@ -52,10 +54,11 @@ def server(
     from tacit.deployment.transport.certificates import AUTHORITY
     from tacit.deployment.transport.superlink.process import SuperLinkSettings, serve
 
+    select_json(log_json)
     if not plain:
         make_certificates(folder, [host])
     kind = "without TLS" if plain else f"with TLS; sites need {folder / AUTHORITY}"
-    tables.line(f"server on {host}:{port}, {kind}; stop it with Ctrl-C", stderr=True)
+    LineLog("server")(f"listens on {host}:{port}, {kind}; stop it with Ctrl-C")
     serve(SuperLinkSettings(folder, host, port, not plain))
 
 

@@ -9,21 +9,20 @@ import shutil
 import signal
 import threading
 import time
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tacit.cli import tables
+from tacit.cli.federation.site_backup import backup, restore
+from tacit.cli.federation.site_erase import erase
 from tacit.cli.federation.site_models import models, write_card
-from tacit.cli.options import AsJson
+from tacit.cli.federation.site_status import status
+from tacit.cli.options import LogJson
 from tacit.errors import DataError, PlanError, RunError
-
-if TYPE_CHECKING:
-    from tacit.deployment.site.site_folder import SiteSettings
-    from tacit.privacy.policy import Policy
+from tacit.log_lines import LineLog, log_context, select_json
 
 commands = typer.Typer(
     no_args_is_help=True,
@@ -31,6 +30,10 @@ commands = typer.Typer(
     help="Set up a data owner's machine, join a server, and see what was sent and spent.",
 )
 
+commands.command()(erase)
+commands.command()(status)
+commands.command()(backup)
+commands.command()(restore)
 commands.command()(models)
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The site's folder.")]
@@ -174,15 +177,18 @@ def join(
     with_parent: Annotated[
         bool, typer.Option("--with-parent", hidden=True, help="Stop when standard input is closed.")
     ] = False,
+    log_json: LogJson = False,
 ) -> None:
     """Join the server and respond to requests that the policy allows, until stopped.
 
-    The reason of a refusal is printed here in full; the server receives only
-    the line of the policy.
+    The log on standard error has time, level, run and round in every line. It
+    has the full reason of a refusal; the server receives only the line of
+    the policy.
 
     \b
     Examples:
       tacit site join hospital-a
+      tacit site join hospital-a --log-json
     """
     from tacit.deployment.site.owner_site import OwnerSite
     from tacit.deployment.site.site_folder import (
@@ -198,10 +204,8 @@ def join(
     from tacit.deployment.transport.superlink.process import end_with_parent
 
     settings, stop = read_site_settings(folder), threading.Event()
-
-    def report(sentence: str) -> None:
-        tables.line(f"{settings.name}: {sentence}", stderr=True)
-
+    select_json(log_json)
+    report = LineLog(settings.name)
     check_ready(folder, report)
     site = OwnerSite(replace(load_owner(folder, report), on_model=write_card))
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -222,11 +226,15 @@ def join(
         )
     (folder / JOINED).write_text(str(os.getpid()))
     try:
-        node.run(
-            site.handle, stop, lambda state: tables.line(f"{settings.name}: {state}", stderr=True)
-        )
+        node.run(site.handle, stop, lambda state: _report_state(report, state))
     finally:
         (folder / JOINED).unlink(missing_ok=True)
+
+
+def _report_state(report: LineLog, state: str) -> None:
+    """Log a state of the connection: one with a reason after a colon is a warning."""
+    with log_context(level="WARNING" if ":" in state else "INFO"):
+        report(state)
 
 
 @commands.command()
@@ -267,98 +275,3 @@ def forget(
 
     forget_run(load_owner(folder), run)
     tables.line(f"run {run}: ended here; its key is deleted, its charges stay")
-
-
-@commands.command()
-def status(folder: Folder, as_json: AsJson = False) -> None:
-    """Show a site's identity, connection, policy, spent privacy budget and open runs."""
-    from tacit.deployment.site.site_folder import load_owner, read_policy, read_site_settings
-    from tacit.deployment.site.stored_runs import list_ended_runs, list_open_runs
-
-    policy = read_policy(folder)
-    facts = _describe_site(folder, read_site_settings(folder), policy)
-    spending, statistics, disclosed = _read_ledger(folder, policy)
-    facts |= spending
-    owner = load_owner(folder)
-    facts |= {"open_runs": list_open_runs(owner), "records_of_ended_runs": list_ended_runs(owner)}
-    if as_json:
-        tables.print_json({**facts, "told": statistics, "disclosed": disclosed})
-        return
-    for key, value in facts.items():
-        nothing = key in ("policy", "client") and value is None
-        tables.line(f"{key.replace('_', ' ')}: {'none: nothing is allowed' if nothing else value}")
-    for sentence in (*map(_describe_statistics, statistics), *map(_describe_disclosed, disclosed)):
-        tables.line(sentence)
-
-
-def _describe_site(
-    folder: Path, settings: SiteSettings, policy: Policy | None
-) -> dict[str, object]:
-    from tacit.deployment.site.site_folder import find_joined_process, load_signing_key
-
-    return {
-        "name": settings.name,
-        "data": settings.data,
-        "server": settings.server,
-        "client": (
-            settings.client or ("all rows belong to one client" if settings.one_client else None)
-        ),
-        "quasi_identifiers": list(settings.quasi_identifiers),
-        "joined": find_joined_process(folder) is not None,
-        "policy": (
-            None
-            if policy is None
-            else {"models": list(policy.allow.models), "codecs": list(policy.allow.codecs)}
-        ),
-        "epsilon_per_run": None if policy is None else policy.limits.max_epsilon_per_run,
-        "max_epsilon_lifetime": None if policy is None else policy.limits.max_epsilon_lifetime,
-        "signing_key": load_signing_key(folder).public_key().public_bytes_raw().hex(),
-        "peers": sorted(settings.peers or {}),
-    }
-
-
-Entries = list[dict[str, Any]]
-
-
-def _read_ledger(folder: Path, policy: Policy | None) -> tuple[dict[str, object], Entries, Entries]:
-    """Spending of the site's clients, statistics that runs received, and disclosed rows."""
-    from tacit.deployment.site.site_folder import LEDGER
-    from tacit.privacy.policy import SiteLedger
-
-    if policy is None or not (folder / LEDGER).exists():
-        return {}, [], []
-    ledger = SiteLedger(folder / LEDGER, limits=policy.limits, delta=policy.limits.delta)
-    with closing(ledger) as book:
-        spent = [one.life.micro / 1e6 for one in book.totals()]
-        statistics, disclosed = book.list_entries("told"), book.list_entries("disclosed")
-    spending: dict[str, object] = {
-        "clients_charged": len(spent),
-        "largest_epsilon_spent_for_life": max(spent, default=0.0),
-    }
-    return spending, statistics, disclosed
-
-
-def _describe_statistics(entry: dict[str, Any]) -> str:
-    """The statistics of the rows that a run received, value by value."""
-    told, seen = entry["told"], entry["told"]["seen"]
-    parts = [
-        f"{told['clients']:,} clients, {told['rows']:,} training rows, {told['test_rows']:,} test"
-        " rows"
-    ]
-    parts.append(f"classes {', '.join(seen['classes'])}")
-    parts += [
-        f"categories of {name}: {', '.join(known)}" for name, known in seen["categories"].items()
-    ]
-    parts += [
-        f"range of {name}: {low:g} to {high:g}" for name, (low, high) in seen["ranges"].items()
-    ]
-    return f"statistics sent in run {entry['run']}: {'; '.join(parts)}"
-
-
-def _describe_disclosed(entry: dict[str, Any]) -> str:
-    """The rows that a run received."""
-    return (
-        f"rows disclosed in run {entry['run']}: {entry['rows']:,} of {entry['of_rows']:,} in full"
-        f" ({', '.join(entry['columns'])}); in all runs {entry['rows_of_all_runs']:,} rows, in"
-        f" equivalence classes of at least {entry['fewest_clients_alike']:,} clients"
-    )

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.column_statistics.number_format import DecimalMark
 from tacit.errors import PolicyError
+from tacit.log_lines import Level, log_context
 from tacit.plan import Plan
 from tacit.privacy.policy import Policy, PrivacyUnit, SiteLedger
 
@@ -47,6 +48,11 @@ class Owner:
     helpers: Callable[[], tuple[str, ...] | None] = lambda: None
     tell: Callable[[str], None] = lambda sentence: None
     on_model: Callable[[Path], None] = lambda folder: None
+
+    def warn(self, sentence: str, level: Level = "WARNING") -> None:
+        """Write a sentence into the owner's log at a higher level."""
+        with log_context(level=level):
+            self.tell(sentence)
 
     def require_policy(self) -> Policy:
         """The current policy; raise PolicyError if there is none."""

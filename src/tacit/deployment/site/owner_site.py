@@ -9,9 +9,7 @@ word.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from contextlib import closing
-from typing import TypeVar
 
 import numpy as np
 from msgspec.structs import replace
@@ -28,6 +26,9 @@ from tacit.deployment.bodies import (
     SiteResponse,
 )
 from tacit.deployment.site import participation, stored_runs
+from tacit.deployment.site.charges import charge_people, reserve_clients
+from tacit.deployment.site.client_parts import delete_parts
+from tacit.deployment.site.contacts import ContactBook
 from tacit.deployment.site.measures import (
     build_count_noise,
     build_measure_claims,
@@ -58,7 +59,7 @@ from tacit.errors import (
     TacitError,
     WireError,
 )
-from tacit.privacy.claim import Claim
+from tacit.log_lines import log_context
 from tacit.privacy.policy import Policy, Receipt, SiteLedger
 from tacit.protocol.messages.signed_message import (
     MessageSubject,
@@ -68,8 +69,6 @@ from tacit.protocol.messages.signed_message import (
     write,
 )
 
-Claims = tuple[Claim, ...]
-Who = TypeVar("Who")
 _NO_RECEIPT = Receipt(0, bytes(32))
 
 
@@ -89,27 +88,33 @@ class OwnerSite:
                     f"the message is for site {message.subject.site!r}, not {self.owner.name!r}"
                 )
         except WireError as error:
-            self.owner.tell(format_for_log(f"a message was refused: {error}"))
+            self.owner.warn(format_for_log(f"a message was refused: {error}"))
             return b""
-        body, rule, receipt = b"", "", _NO_RECEIPT
+        with log_context(run=message.subject.run, round_no=message.subject.round_no):
+            return self._reply(message)
+
+    def _reply(self, message: SignedMessage) -> bytes:
+        """Respond to a message for this site, or say with one word why not."""
+        body, rule, why, receipt = b"", "", "", _NO_RECEIPT
         status: Status = "ok"
         try:
             body, receipt = self._respond(message)
         except TacitError as error:
-            status, rule = find_status(error), find_refusing_rules(error)
-            self.owner.tell(
+            status, rule, why = find_status(error), find_refusing_rules(error), str(error)
+            self.owner.warn(
                 format_for_log(
                     f"{message.subject.kind} of run {message.subject.run} refused: {error}"
                 )
             )
         except Exception as error:  # it may quote a cell, so the server learns only that it failed
-            status = "failed"
-            self.owner.tell(
+            status, why = "failed", type(error).__name__
+            self.owner.warn(
                 format_for_log(
-                    f"{message.subject.kind} of run {message.subject.run} failed:"
-                    f" {type(error).__name__}: {error}"
-                )
+                    f"{message.subject.kind} of run {message.subject.run} failed: {why}: {error}"
+                ),
+                "ERROR",
             )
+        ContactBook(self.owner.folder).note(message.subject, status, why)
         return write(
             build_reply_subject(message.subject, status, rule, receipt), body, self.owner.key
         )
@@ -181,9 +186,11 @@ class OwnerSite:
         run.agenda.place(subject)
         if subject.kind != "help":  # a helper's sum is of others' shares
             run.watch.check()
+        run.leave_out(book.erased())
         if subject.kind == "rows":
             run.agenda.take(subject, message.digest)
-            self._reserve(run, book, subject, built.site.names, ())
+            built.refuse_erased_rows()
+            reserve_clients(self.owner, book, subject, built, built.site.names)
             release_rows(self.owner, subject.run, built, book)
             return bodies.pack(SiteResponse(frames=built.rows_that_leave()))
         question = bodies.unpack(message.body, SiteRequest)
@@ -200,7 +207,7 @@ class OwnerSite:
             )
         if exchange.asks_helpers:
             run.agenda.take(subject, message.digest)
-            self._reserve(run, book, subject, built.site.names, ())
+            reserve_clients(self.owner, book, subject, built, built.site.names)
             return bodies.pack(SiteResponse(frames=[built.help(exchange, request)]))
         names = request.to.tolist()
         strangers = [name for name in names if name not in built.names]
@@ -212,8 +219,18 @@ class OwnerSite:
         everyone = exchange.count_asked(request, question.everyone)
         claims = exchange.claims(max(1, everyone)) if names else ()
         run.agenda.take(subject, message.digest, built.hash_of_model(exchange, question))
-        refused = dict.fromkeys(
-            self._reserve(run, book, subject, names or built.site.names, claims), "budget"
+        present = built.select_present(names)
+        refused = dict.fromkeys(set(names) - set(present), "owner")
+        refused |= dict.fromkeys(
+            reserve_clients(
+                self.owner,
+                book,
+                subject,
+                built,
+                present or built.site.names,
+                claims if present else (),
+            ),
+            "budget",
         )
         willing = request.part(np.array([name for name in names if name not in refused], np.int64))
         clock = WorkClock(self.owner.require_policy().limits.max_minutes_per_round)
@@ -239,14 +256,13 @@ class OwnerSite:
         if not why and owners:
             try:
                 claims = build_measure_claims(run.plan, policy, built.claims())
-                refused = self._charge(
-                    book, subject, {owner: owner for owner in owners}, claims, is_round=True
-                )
+                people = {owner: owner for owner in owners}
+                refused = charge_people(self.owner, book, subject, people, claims, is_round=True)
                 places = places[[owner not in refused for owner in owners]]
             except BudgetError as error:
                 why = str(error)
         if why or not owners:
-            self._reserve(run, book, subject, built.site.names, ())
+            reserve_clients(self.owner, book, subject, built, built.site.names)
         if not why:
             right = built.count_right(model, places, subject.round_no + 1) if len(places) else 0
             counts = Counts(rows=len(places), right=right)
@@ -254,7 +270,7 @@ class OwnerSite:
                 counts, why = self._add_noise(run, message, counts, noise)
             answer = answer if why else replace(answer, counts=counts)
         if why:
-            self.owner.tell(f"measure of run {subject.run} after round {subject.round_no:,}: {why}")
+            self.owner.warn(f"measure of run {subject.run} after round {subject.round_no:,}: {why}")
         return replace(answer, withheld=extract_rules(why))
 
     def _add_noise(
@@ -287,50 +303,6 @@ class OwnerSite:
                 " with server.sum_at = 'site' a site sums its clients' updates first"
             )
 
-    def _reserve(
-        self,
-        run: Participation,
-        book: SiteLedger,
-        subject: MessageSubject,
-        names: Sequence[int],
-        claims: Claims,
-    ) -> dict[int, str]:
-        """Charge clients; return those without budget and why. Raise BudgetError if no client has
-        any.
-        """
-        built = run.load_side()
-        return self._charge(book, subject, {built.owner_of(name): name for name in names}, claims)
-
-    def _charge(
-        self,
-        book: SiteLedger,
-        subject: MessageSubject,
-        owners: Mapping[str, Who],
-        claims: Claims,
-        *,
-        is_round: bool = False,
-    ) -> dict[Who, str]:
-        """Charge clients, given by the names the site knows them by. With `is_round` a free release
-        counts as a round too.
-        """
-        persons = {self.owner.pseudonym(owner): who for owner, who in owners.items()}
-        found = book.reserve(
-            subject.run,
-            subject.round_no,
-            subject.exchange,
-            list(persons),
-            claims,
-            is_round=is_round,
-        )
-        if found and len(found) == len(persons):
-            raise BudgetError(next(iter(found.values())))
-        for sentence in sorted(set(found.values())):
-            self.owner.tell(
-                f"{sum(why == sentence for why in found.values()):,} clients do not respond:"
-                f" {sentence}"
-            )
-        return {persons[person]: why for person, why in found.items()}
-
     def _end_run(self, subject: MessageSubject, body: bytes) -> bytes:
         """End a run, also one from before a restart, whatever the policy says now. Its charges
         remain.
@@ -341,6 +313,7 @@ class OwnerSite:
         if plan is not None:
             with closing(self.owner.open_ledger(self.owner.policy() or Policy(), plan)) as book:
                 book.drop_responses(subject.run)
+                delete_parts(stored_runs.find_run_folder(self.owner, subject.run), book.erased())
             record, told = stored_runs.check_record_head(self.owner, subject.run, body)
             stored_runs.end_run(self.owner, subject.run, record)
             self.owner.tell(f"run {subject.run} has ended; {told}")

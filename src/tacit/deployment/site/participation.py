@@ -29,6 +29,7 @@ from tacit.deployment.bodies import (
     Terms,
 )
 from tacit.deployment.confirmation import check_confirmations, run_digest, sign_digest
+from tacit.deployment.site import client_parts
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.permission import refuse_too_large, refuse_unless_allowed
 from tacit.deployment.site.rows.changed_rows import RowsWatch
@@ -85,6 +86,7 @@ class Participation:
     agenda: Agenda = field(init=False)
     no_counts: str = ""
     _allowed_by: Policy | None = field(default=None, repr=False)
+    _erased: frozenset[bytes] = frozenset()
 
     def check_plan(self, plan_hash: bytes) -> None:
         """Raise WireError if a request names another plan than the one the run was opened with."""
@@ -200,6 +202,13 @@ class Participation:
             self._check_sites(self.built, terms.read_bytes())
         return self.built
 
+    def leave_out(self, erased: frozenset[bytes]) -> None:
+        """Delete what this run keeps of erased clients, which do not respond from now on."""
+        if erased != self._erased:
+            self.load_side().leave_out(lambda name: self.owner.pseudonym(name) in erased)
+            client_parts.delete_parts(self.folder, erased)
+            self._erased = erased
+
     def _check_sites(self, built: SiteSide, body: bytes) -> None:
         """Raise WireError or PolicyError unless all helpers and members are current peers of the
         owner and have confirmed the terms.
@@ -268,6 +277,10 @@ class Participation:
                 self.owner.require_policy(), self.plan, terms, built.describe_aggregation(), known
             )
         built.site.key = self.owner.signs_with
+        first = terms.find_member(self.owner.name).first
+        people = [*map(self.owner.pseudonym, self.rows.owners)]
+        client_parts.store_clients(self.folder, first, people)
+        self._erased = frozenset()
         policy = self.owner.require_policy()
         self.no_counts = self._judge(policy, built)
         self._allowed_by = policy
@@ -319,11 +332,15 @@ def open_run(owner: Owner, run: str, body: bytes, plan_hash: bytes) -> Participa
         plan = replace(plan, codec=replace(plan.codec, agreed=owner.agreed or plan.codec.agreed))
     held_out = None if offer.simulated_noise else HeldOut(owner.folder, owner.secret)
     watch = RowsWatch(folder / ROWS, owner.source, owner.secret)
+    erased = (
+        client_parts.find_erased(owner, policy, plan)
+        if kept is None
+        else client_parts.load_left_out(folder)
+    )
     try:
         watch.check()
-        rows = read_rows(
-            plan, owner, policy.limits, load_root(plan, offer.simulated_noise, folder), held_out
-        )
+        root = load_root(plan, offer.simulated_noise, folder)
+        rows = read_rows(plan, owner, policy.limits, root, held_out, erased)
         watch.check()  # the rows that were read are those of the fingerprint
     except BaseException:
         if kept is None:  # the run was not opened
@@ -331,6 +348,7 @@ def open_run(owner: Owner, run: str, body: bytes, plan_hash: bytes) -> Participa
             (folder / ROWS).unlink(missing_ok=True)
         raise
     if kept is None:
+        client_parts.store_left_out(folder, erased)
         replace_file(folder / OFFER, body)
     return Participation(
         owner, plan, plan_hash, offer, folder, rows, watch, no_counts=no_counts, _allowed_by=policy

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from tacit.deployment.bodies import SiteRequest, SiteResponse, Terms
 from tacit.deployment.site.rows.site_rows import EncodedSiteRows, SiteRows, encode_rows
 from tacit.deployment.site.terms_checks import AggregationFacts
 from tacit.deployment.site.work_clock import WorkClock
-from tacit.errors import WireError
+from tacit.errors import PolicyError, WireError
 from tacit.plan import Plan
 from tacit.privacy.claim import Claim
 from tacit.protocol.aggregation import split_into_chunks
@@ -42,8 +42,10 @@ from tacit.runs.record import DisclosedRows
 from tacit.secure_aggregation import Helper
 
 Piece = tuple[bytes, bytes]
-PROMISED = "promised"
-"""The folder of what clients committed to sending later in a round."""
+PROMISED, PRIVATE, CODEC = "promised", "private", "codec"
+"""Folders of a run: updates that clients committed to sending later in a round, private parameters
+of clients, and memory of their codec.
+"""
 Peers = Callable[[], Mapping[str, bytes]]
 """The public signing keys of sites by name, as this site's owner knows them now."""
 
@@ -73,7 +75,9 @@ class KnownSites:
 
 @dataclass
 class SiteSide:
-    """Everything a site needs to respond."""
+    """Everything a site needs to respond. `erased` are people who were erased after the run was
+    opened: their clients keep their numbers and do not respond.
+    """
 
     plan: Plan
     terms: Terms
@@ -86,6 +90,7 @@ class SiteSide:
     names: set[int]
     known: KnownSites
     worker: training.Worker = field(init=False)
+    erased: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.worker = self.learner.worker()
@@ -93,6 +98,27 @@ class SiteSide:
     def owner_of(self, name: int) -> str:
         """The person behind a client, as the site knows them."""
         return self.rows.owners[self.site.slot(name).block]
+
+    def leave_out(self, is_erased: Callable[[str], bool]) -> None:
+        """From now on, no client responds and no held-out row counts whose person was erased."""
+        known = {*self.rows.owners, *self.encoded.measured.owners.tolist()}
+        self.erased = frozenset(filter(is_erased, known))
+
+    def select_present(self, names: Sequence[int]) -> list[int]:
+        """Those of some clients that were not erased."""
+        return [name for name in names if not self.erased or self.owner_of(name) not in self.erased]
+
+    def refuse_erased_rows(self) -> None:
+        """Raise PolicyError if the run would disclose rows of an erased client: without them, too
+        few people may share the rows of the others.
+        """
+        offer = self.encoded.offer
+        gone = [name for name in self.names if self.owner_of(name) in self.erased]
+        if offer and any(offer.released_by(self.site.slot(name).block).height for name in gone):
+            raise PolicyError(
+                "the rows that this run discloses were chosen before a client was erased, and"
+                " include that client's; start the plan as a new run"
+            )
 
     def respond(
         self,
@@ -185,6 +211,8 @@ class SiteSide:
         """
         held = self.encoded.measured
         places = held.count_for(rows_each)
+        if self.erased:
+            places = places[[owner not in self.erased for owner in held.owners[places]]]
         if self.learner.personal:  # a client without train rows has no model
             known = set(self.rows.owners)
             places = places[[owner in known for owner in held.owners[places]]]
@@ -236,7 +264,7 @@ class SiteSide:
         if offer is None:
             raise WireError("request refused: the plan discloses no rows")
         exchange, weights = DiscloseRows(self.plan.name, offer.rows.schema), self.site.weights
-        slots = [self.site.slot(name) for name in self.site.names]
+        slots = [self.site.slot(name) for name in self.select_present(self.site.names)]
         holders = [
             Discloser(slot, offer.released_by(slot.block), int(weights[slot.block]))
             for slot in slots
@@ -258,7 +286,7 @@ def build(
     """Build a site's side of a run; `digest` is that of plan and terms, as the site computed it."""
     own = terms.find_member(name)
     encoded = encode_rows(plan, rows, terms.seen.statistics(), root, own.first)
-    parts = PrivateParts(folder=folder / "private", draws=root, lexicon=encoded.lexicon)
+    parts = PrivateParts(folder=folder / PRIVATE, draws=root, lexicon=encoded.lexicon)
     learner = build_learner(plan, encoded.train, encoded.train_clients, parts)
     facts = terms.facts(digest)
     agreement = build_agreement(plan, facts, learner)
@@ -272,7 +300,7 @@ def build(
             sizes=encoded.train_clients.sizes(),
             root=root,
             rows=OwnRows(encoded.train, encoded.train_clients, encoded.held, encoded.held_clients),
-            codec_folder=folder / "codec",
+            codec_folder=folder / CODEC,
             ledger_file=folder / _PAID,
         ),
     )

@@ -32,7 +32,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 OFFER, TERMS, ROOT, CONFIRMED, AGENDA = "offer", "terms", "root", "confirmed", "agenda"
 ROWS = "rows"
 """Files in the folder of a run."""
-_ENDED = "ended"
+ENDED = "ended"
+"""The tombstone of a run."""
 
 
 def find_run_folder(owner: Owner, run: str) -> Path:
@@ -50,7 +51,7 @@ def load_offer(owner: Owner, run: str) -> bytes | None:
     the run has ended here.
     """
     folder = find_run_folder(owner, run)
-    if (folder / _ENDED).exists():
+    if (folder / ENDED).exists():
         raise RequestError(
             "ended",
             f"run {run} has ended here and its name is not used again; start the plan as a new run",
@@ -65,8 +66,8 @@ def find_offer_hash(owner: Owner, run: str) -> str:
     folder = find_run_folder(owner, run)
     if (folder / OFFER).exists():
         return hashlib.sha256((folder / OFFER).read_bytes()).hexdigest()
-    if (folder / _ENDED).exists():
-        return str(json.loads((folder / _ENDED).read_bytes()).get(OFFER, ""))
+    if (folder / ENDED).exists():
+        return str(json.loads((folder / ENDED).read_bytes()).get(OFFER, ""))
     return ""
 
 
@@ -133,7 +134,7 @@ def load_root(plan: Plan, simulated_noise: bool, folder: Path) -> Draws:
 
 def has_ended(owner: Owner, run: str) -> bool:
     """Whether a run has ended here."""
-    return (find_run_folder(owner, run) / _ENDED).exists()
+    return (find_run_folder(owner, run) / ENDED).exists()
 
 
 def list_open_runs(owner: Owner) -> list[str]:
@@ -144,7 +145,7 @@ def list_open_runs(owner: Owner) -> list[str]:
     return [
         folder.name
         for folder in folders
-        if not (folder / _ENDED).exists() and _holds_any(folder, OFFER, ROOT)
+        if not (folder / ENDED).exists() and _holds_any(folder, OFFER, ROOT)
     ]
 
 
@@ -153,7 +154,7 @@ def list_ended_runs(owner: Owner) -> dict[str, dict[str, object]]:
     head.
     """
     found = {}
-    for path in sorted((owner.folder / "runs").glob(f"*/{_ENDED}")):
+    for path in sorted((owner.folder / "runs").glob(f"*/{ENDED}")):
         kept = json.loads(path.read_bytes())
         if "record" in kept:
             found[path.parent.name] = kept["record"]
@@ -188,19 +189,24 @@ def end_run(owner: Owner, run: str, record: dict[str, object] | None = None) -> 
     terms, and how the server's record ended, if the server said so.
     """
     folder = find_run_folder(owner, run)
+    replace_file(folder / ENDED, build_tombstone(folder, record))
+    for path in (folder / OFFER, folder / ROOT, folder / ROWS, *folder.glob(f".*{UNFINISHED}")):
+        path.unlink(missing_ok=True)
+    shutil.rmtree(folder / PROMISED, ignore_errors=True)
+    sync_folder(folder)
+
+
+def build_tombstone(folder: Path, record: dict[str, object] | None = None) -> bytes:
+    """What stays of a run for ever: the hashes of its offer and terms, and the end of the server's
+    record if it is known.
+    """
     kept = {name: folder / name for name in (OFFER, TERMS)}
     hashes = {
         name: hashlib.sha256(path.read_bytes()).hexdigest()
         for name, path in kept.items()
         if path.exists()
     }
-    replace_file(
-        folder / _ENDED, json.dumps({**hashes, **({"record": record} if record else {})}).encode()
-    )
-    for path in (folder / OFFER, folder / ROOT, folder / ROWS, *folder.glob(f".*{UNFINISHED}")):
-        path.unlink(missing_ok=True)
-    shutil.rmtree(folder / PROMISED, ignore_errors=True)
-    sync_folder(folder)
+    return json.dumps({**hashes, **({"record": record} if record else {})}).encode()
 
 
 def check_record_head(owner: Owner, run: str, body: bytes) -> tuple[dict[str, object] | None, str]:

@@ -20,7 +20,8 @@ from tacit.privacy.policy.requirements import (
 from tacit.privacy.policy.unit import PrivacyUnit, find_unit_refusals
 from tacit.privacy.site_ledger.chain import LedgerEntry, Receipt
 from tacit.privacy.site_ledger.releases import RowToRelease
-from tacit.privacy.site_ledger.site_ledger import ClientSpending, SiteLedger
+from tacit.privacy.site_ledger.site_ledger import SiteLedger
+from tacit.privacy.site_ledger.spending import ClientSpending
 
 __all__ = [
     "ClientSpending",

@@ -25,7 +25,8 @@ class Receipt(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class LedgerEntry:
     """One entry of a ledger. Its kind is `opened`, `told` (facts sent in the clear), `reserved`,
-    `stored`, `disclosed`, `forgotten` or `loss accepted`.
+    `stored`, `disclosed`, `forgotten`, `erased`,
+    `restored` or `loss accepted`.
 
     `body` holds its facts as plain JSON values.
     """

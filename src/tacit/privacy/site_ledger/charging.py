@@ -16,6 +16,7 @@ from tacit.privacy.claim import Claim
 from tacit.privacy.ledger.account import is_subsampled
 from tacit.privacy.policy.policy import Limits
 from tacit.privacy.site_ledger.chain import encode_canonical
+from tacit.privacy.site_ledger.cohorts import store_cohort
 from tacit.privacy.site_ledger.ledger_file import LedgerFile, check_bytes
 from tacit.privacy.site_ledger.spending import (
     Claims,
@@ -177,11 +178,11 @@ def charge(
             "micro": own.micro,
             "delta": own.delta,
             "bare": own.bare,
-            "persons": b"".join(who).hex(),
+            **store_cohort(db, who),
         }
         for now, (own, who) in found.groups.items()
     ]
-    refused = [{"why": why, "persons": b"".join(who).hex()} for why, who in reasons.items()]
+    refused = [{"why": why, **store_cohort(db, who)} for why, who in reasons.items()]
     facts: dict[str, Any] = {
         "day": found.day,
         "delta": claim_costs.delta,

@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +56,12 @@ MORE_TABLES = (
         "CREATE TABLE IF NOT EXISTS released (row BLOB PRIMARY KEY, person BLOB NOT NULL, label"
         " BLOB NOT NULL, alike INTEGER NOT NULL) WITHOUT ROWID"
     ),
+    "CREATE TABLE IF NOT EXISTS cohorts (hash TEXT PRIMARY KEY, content BLOB NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS erased (person BLOB PRIMARY KEY, entry INTEGER NOT NULL) WITHOUT ROWID",
 )
-"""Tables for facts sent in the clear and for released rows (`releases.py`); created if missing."""
+"""Tables for facts sent in the clear, for released rows (`releases.py`), for erased clients
+(`erasures.py`) and for lists of clients (`cohorts.py`); created if missing.
+"""
 
 
 def check_bytes(value: Any) -> bytes:
@@ -126,6 +130,19 @@ class LedgerFile:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
 
+    def shrink(self) -> None:
+        """Give empty pages back to the file system, if no other process uses the file just now."""
+        with self._lock, suppress(sqlite3.OperationalError):
+            # `execute` would take one step, which frees one page.
+            self._db.executescript("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def copy_to(self, target: Path) -> None:
+        """Copy the ledger to a new private file, as it is at one moment, while others may write."""
+        with self._lock, self.translate_errors():
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            with closing(sqlite3.connect(str(target), isolation_level=None)) as copy:
+                self._db.backup(copy)
+
     def append(self, kind: str, facts: dict[str, Any]) -> int:
         """Append an entry to the chain, inside `writing`, and return its number."""
         before = self.receipt()
@@ -184,6 +201,7 @@ class LedgerFile:
                 self.file.chmod(0o600)
 
     def _open_tables(self) -> None:
+        self._execute("PRAGMA auto_vacuum = INCREMENTAL")  # takes effect in a new file only
         if self._execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             self._execute("PRAGMA journal_mode = WAL")
         for setting in ("synchronous = FULL", "cell_size_check = ON", "trusted_schema = OFF"):

@@ -12,14 +12,14 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from tacit.errors import BudgetError, LedgerError, PolicyError, RequestError
 from tacit.privacy.policy.policy import Limits, SharePolicy
-from tacit.privacy.site_ledger import releases
+from tacit.privacy.site_ledger import erasures, releases
 from tacit.privacy.site_ledger.chain import LedgerEntry, Receipt
 from tacit.privacy.site_ledger.charging import (
     ClaimCosts,
@@ -31,29 +31,10 @@ from tacit.privacy.site_ledger.charging import (
     refuse_round,
     repeat_decision,
 )
+from tacit.privacy.site_ledger.cohorts import expand_cohorts, read_cohort
 from tacit.privacy.site_ledger.ledger_file import LedgerFile, check_bytes
 from tacit.privacy.site_ledger.releases import RowToRelease
-from tacit.privacy.site_ledger.spending import Claims, PrivacyCost
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClientSpending:
-    """Privacy loss of a client in each run and in all runs. Epsilons of runs add up, and so do
-    their deltas.
-    """
-
-    person: bytes
-    runs: dict[str, PrivacyCost]
-
-    @property
-    def life(self) -> PrivacyCost:
-        """Privacy loss of all runs together."""
-        each = self.runs.values()
-        return PrivacyCost(
-            sum(one.micro for one in each),
-            sum(one.delta for one in each),
-            any(one.bare for one in each),
-        )
+from tacit.privacy.site_ledger.spending import Claims, ClientSpending, PrivacyCost
 
 
 def get_utc_day() -> str:
@@ -107,28 +88,27 @@ class SiteLedger:
         A repeated call for the same run, round and exchange charges nothing and returns the same;
         clients that were not in the first call are refused. If nobody can be charged, nothing is
         written. Raises RequestError if the exchange is repeated with other claims. Claims under
-        subsampling are charged for every round so far. An exchange without claims has no privacy
-        loss and does not count as a round, unless `is_round` says so, as for exact counts.
+        subsampling are charged for every round so far. Erased clients are never charged. An exchange
+        without claims has no privacy loss and does not count as a round, unless `is_round` says so,
+        as for exact counts.
         """
         place, asked = ExchangeKey(run, round_no, exchange), check_pseudonyms(persons, round_no)
         with self._disk.writing() as db:
-            before = self._row(db, place)
+            before, gone = self._row(db, place), erasures.select_erased(db, asked)
+            asked = [one for one in asked if one not in gone]
             if before is not None:
-                return repeat_decision(
-                    self._disk.entry(int(before[0])).body,
-                    place,
-                    asked,
-                    self._claim_costs.register(claims),
-                )
+                name = self._claim_costs.register(claims)
+                body = expand_cohorts(db, self._disk.entry(before[0]).body)
+                return {**repeat_decision(body, place, asked, name), **gone}
             day = advance_day(db, self._today())
             counted = is_round or bool(claims)
             why = refuse_round(db, self.limits, place, day) if counted else ""
             if why:
-                return dict.fromkeys(asked, why)
+                return {**dict.fromkeys(asked, why), **gone}
             try:
                 found = decide_charges(db, self._claim_costs, self.limits, place, asked, claims)
             except BudgetError as error:
-                return dict.fromkeys(asked, str(error))
+                return {**dict.fromkeys(asked, str(error)), **gone}
             if found.groups:
                 charge(
                     self._disk,
@@ -138,7 +118,7 @@ class SiteLedger:
                     replace(found, day=day, is_round=counted),
                     claims,
                 )
-            return found.refused
+            return {**found.refused, **gone}
 
     def store(
         self, run: str, round_no: int, exchange: str, request_hash: bytes, answer: bytes
@@ -206,6 +186,7 @@ class SiteLedger:
                 (run,),
             )
             db.execute("INSERT INTO forgotten VALUES (?)", (run,))
+        self._disk.shrink()
 
     def record_cleartext(self, run: str, unit: str, facts_sent: dict[str, Any]) -> None:
         """Record, on the disk, the facts about the rows that a run receives in the clear, before
@@ -233,6 +214,23 @@ class SiteLedger:
         with self._disk.writing() as db:
             return releases.disclose(self._disk, db, leaving, of_rows, facts, share)
 
+    def erase(self, person: bytes) -> bool:
+        """Record, on the disk, that a client is erased: it is never charged again. Return False if
+        it already was.
+        """
+        with self._disk.writing() as db:
+            return erasures.record_erasure(self._disk, db, person, self._today())
+
+    def erased(self) -> frozenset[bytes]:
+        """Pseudonyms of all erased clients."""
+        with self._disk.reading() as db:
+            return erasures.read_erased(db)
+
+    def account(self, person: bytes) -> erasures.ClientAccount:
+        """What the ledger knows about one client."""
+        with self._disk.reading() as db:
+            return erasures.read_account(self._disk, db, person)
+
     def record_loss(self, known: Receipt | None, left: int, runs: Sequence[str]) -> None:
         """Record, on the disk, that the owner continues without entries that were lost.
 
@@ -244,8 +242,18 @@ class SiteLedger:
         with self._disk.writing():
             self._disk.append("loss accepted", {**facts, **had})
 
+    def record_restore(self, made: str, copied: Receipt) -> None:
+        """Record, on the disk, that the ledger was restored from a backup of a time and receipt."""
+        facts = {"made": made, "entries": copied.counter, "head": copied.head.hex()}
+        with self._disk.writing():
+            self._disk.append("restored", {**facts, "day": self._today()})
+
+    def copy_to(self, target: Path) -> None:
+        """Copy the ledger to a new private file, as it is at one moment."""
+        self._disk.copy_to(target)
+
     def list_entries(
-        self, kind: Literal["told", "disclosed", "loss accepted"]
+        self, kind: Literal["told", "disclosed", "erased", "loss accepted", "restored"]
     ) -> list[dict[str, Any]]:
         """Bodies of all entries of one kind, oldest first."""
         return [entry.body for entry in self.entries() if entry.kind == kind]
@@ -256,6 +264,11 @@ class SiteLedger:
             with self._disk.reading():
                 entry = self._disk.entry(number)
             yield entry
+
+    def read_cohort(self, name: str) -> bytes:
+        """Pseudonyms of a list of clients that entries refer to by its hash."""
+        with self._disk.reading() as db:
+            return read_cohort(db, name)
 
     def totals(self) -> list[ClientSpending]:
         """Privacy loss of each client."""

@@ -31,6 +31,26 @@ class PrivacyCost:
     bare: bool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class ClientSpending:
+    """Privacy loss of a client in each run and in all runs. Epsilons of runs add up, and so do
+    their deltas.
+    """
+
+    person: bytes
+    runs: dict[str, PrivacyCost]
+
+    @property
+    def life(self) -> PrivacyCost:
+        """Privacy loss of all runs together."""
+        each = self.runs.values()
+        return PrivacyCost(
+            sum(one.micro for one in each),
+            sum(one.delta for one in each),
+            any(one.bare for one in each),
+        )
+
+
 def to_micro(epsilon: float) -> int:
     """Convert an epsilon to millionths, rounded up; floating-point error below a billionth is
     ignored.

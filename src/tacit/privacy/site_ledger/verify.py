@@ -19,6 +19,7 @@ from tacit.privacy.site_ledger.charging import (
     decode_counts,
     split_pseudonyms,
 )
+from tacit.privacy.site_ledger.cohorts import expand_cohorts, list_cohorts
 from tacit.privacy.site_ledger.ledger_file import LedgerFile, check_bytes
 from tacit.privacy.site_ledger.releases import hash_released, read_released
 
@@ -44,6 +45,8 @@ class ReplayedTables:
     forgotten: dict[str, int] = field(default_factory=dict)
     facts_sent: dict[int, str] = field(default_factory=dict)
     released: tuple[int, str] | None = None
+    erased: dict[bytes, int] = field(default_factory=dict)
+    cohorts: set[str] = field(default_factory=set)
 
 
 def verify(disk: LedgerFile) -> None:
@@ -75,6 +78,8 @@ def _replay(db: sqlite3.Connection, then: ReplayedTables, number: int, body: dic
         then.facts_sent[number] = body["run"]
     if kind == "disclosed":
         then.released = (number, body["released"])
+    if kind == "erased" and then.erased.setdefault(bytes.fromhex(body["person"]), number) < number:
+        return "it erases a client twice"
     if kind not in ("reserved", "stored"):
         return ""
     place = ExchangeKey(body["run"], body["round_no"], body["exchange"])
@@ -102,6 +107,11 @@ def _replay_charges(
     body: dict[str, Any],
 ) -> str:
     """Recompute the charges of an entry; return what does not match, or an empty string."""
+    then.cohorts.update(list_cohorts(body))
+    try:
+        body = expand_cohorts(db, body)
+    except sqlite3.DatabaseError:
+        return "the clients it names were changed"
     name, claim_costs = (
         body["claims"],
         then.claim_costs.setdefault(body["delta"], ClaimCosts(body["delta"])),
@@ -120,6 +130,8 @@ def _replay_charges(
         tally = (charged, own.micro, own.delta, int(own.bare))
         befores = dict[str, bool]()
         for person in split_pseudonyms(group["persons"]):
+            if person in then.erased:
+                return "it charges a client that was erased before"
             before = then.tallies.get((person, place.run), (0, ("{}", 0, 0.0, 0)))[1][0]
             if before not in befores:
                 befores[before] = (
@@ -172,7 +184,15 @@ def _compare(disk: LedgerFile, db: sqlite3.Connection, then: ReplayedTables) -> 
     gone = read_released(db)
     if then.released and hash_released(gone) != then.released[1]:
         bad.append((then.released[0], "the released rows were changed"))
+    erased = {check_bytes(one[0]): one[1] for one in db.execute("SELECT * FROM erased")}
+    bad += [
+        (number, "the client it erases is not in the tables")
+        for person, number in then.erased.items()
+        if erased.get(person) != number
+    ]
     more = [
+        len(erased) > len(then.erased),
+        {one[0] for one in db.execute("SELECT hash FROM cohorts")} != then.cohorts,
         len(kept) > len(then.tallies),
         len(found) > len(then.exchanges),
         len(facts_sent) > len(then.facts_sent),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -97,9 +98,15 @@ def adapt_data_settings(plan: Plan, owner: Owner) -> Data:
 
 
 def read_rows(
-    plan: Plan, owner: Owner, limits: Limits, root: Draws, held_out: HeldOut | None = None
+    plan: Plan,
+    owner: Owner,
+    limits: Limits,
+    root: Draws,
+    held_out: HeldOut | None = None,
+    erased: Collection[bytes] = (),
 ) -> SiteRows:
-    """Read the owner's rows that take part in a run.
+    """Read the owner's rows that take part in a run, without those of erased clients, given by
+    pseudonym.
 
     `held_out` decides which are held out; without it the plan's seed does, as in a simulation. Rows
     without a client are left out, and so are rows whose class too few clients have, since its name
@@ -123,7 +130,10 @@ def read_rows(
             frame = frame.with_columns(compute_fingerprints(read, owner.secret).alias(marks[0]))
         if client is None:
             return frame
-        frame, before = frame.with_columns(_as_name(frame[client])), frame.height
+        frame = frame.with_columns(normalise_client_names(frame[client]))
+        frame, gone = _without_erased(frame, client, owner, erased)
+        notes.extend(gone)
+        before = frame.height
         frame = frame.filter(pl.col(client).is_not_null())
         if frame.height < before:
             notes.append(
@@ -206,7 +216,19 @@ def _without_rare_classes(
     return replace(table, train=train, test=test), [note]
 
 
-def _as_name(column: pl.Series) -> pl.Series:
+def _without_erased(
+    frame: pl.DataFrame, client: str, owner: Owner, erased: Collection[bytes]
+) -> tuple[pl.DataFrame, list[str]]:
+    """The rows of clients that were not erased, and a sentence about the others."""
+    names = frame[client].unique().drop_nulls().to_list() if erased else []
+    gone = [name for name in names if owner.pseudonym(name) in erased]
+    if not gone:
+        return frame, []
+    kept = frame.filter(pl.col(client).is_in(gone).not_() | pl.col(client).is_null())
+    return kept, [f"{frame.height - kept.height:,} rows of erased clients are left out"]
+
+
+def normalise_client_names(column: pl.Series) -> pl.Series:
     """Client names as normalised text; null for blank cells.
 
     Names that look alike are one name (Unicode NFKC, without invisible characters), and 7.0 is 7: a

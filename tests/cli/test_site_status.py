@@ -1,0 +1,41 @@
+"""tacit site status: the runs of a site, and one run in full."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tacit.deployment.site.contacts import ContactBook
+from tests.cli.made_up import tacit
+from tests.cli.test_site_erase import site  # noqa: F401 (a fixture)
+from tests.deployment.test_contacts import subject
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_all_runs_and_one_run(capsys: Capture, site: Path) -> None:  # noqa: F811
+    ContactBook(site).note(subject("third-1"), "policy", "allow.models: none\x1b[2J")
+    said = tacit(capsys, "site", "status", str(site))
+    assert said.code == 0, said.err
+    assert "first-1" in said.out
+    assert "third-1" in said.out
+    found = json.loads(tacit(capsys, "site", "status", str(site), "--json").out)
+    assert {one["run"]: len(one["exchanges"]) for one in found["runs"]} == {
+        "third-1": 0,
+        "first-1": 2,
+        "second-1": 1,
+    }
+    one = tacit(capsys, "site", "status", str(site), "third-1")
+    assert "allow.models: none\\x1b[2J" in " ".join(one.out.split())
+    first = json.loads(tacit(capsys, "site", "status", str(site), "first-1", "--json").out)
+    assert (first["clients"], first["responses"]) == (5, 0)
+    assert first["epsilon"] > 0
+    assert [asked["bytes"] for asked in first["exchanges"]] == [None, None]
+
+
+def test_an_unknown_run(capsys: Capture, site: Path) -> None:  # noqa: F811
+    said = tacit(capsys, "site", "status", str(site), "../policy.toml")
+    assert said.code != 0
+    assert "lists the runs" in said.err
