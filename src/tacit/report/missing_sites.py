@@ -26,7 +26,7 @@ class MissingSite:
 
     @property
     def sentence(self) -> str:
-        """When the site was missing, why, and what it cost."""
+        """When the site was missing, why, and how long the server waited."""
         waited = f" (waited {phrasing.format_duration(self.seconds)})" if self.seconds else ""
         if self.exchanges == ("open",):
             return f"Site {self.site} took no part: {self.reason}{waited}."

@@ -210,9 +210,14 @@ class DeployedJob:
             self._desk.note(*entries)
 
     def _note_missing(self, round_no: int, exchange: str, site: str, why: MissingReply) -> None:
-        facts = {"cause": why.cause, "reason": why.reason, "seconds": round(why.seconds, 3)}
         entry = record.SiteMissing(
-            arm=RUN, round_no=round_no, exchange=exchange, site=site, **facts
+            arm=RUN,
+            round_no=round_no,
+            exchange=exchange,
+            site=site,
+            cause=why.cause,
+            reason=why.reason,
+            seconds=round(why.seconds, 3),
         )
         self._note(entry)
 

@@ -269,7 +269,7 @@ class Messenger:
             opened.seconds_since_reply(time.monotonic()),
         )
         opened.last_reply = time.monotonic()
-        if status in ("", "ok"):
+        if status == "" or status == "ok":
             opened.found.messages[site] = reply
             self._show(reply.subject, "replied", seconds)
             return
