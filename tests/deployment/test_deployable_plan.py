@@ -82,6 +82,12 @@ def test_a_secret_must_be_negotiated_unless_noise_is_simulated() -> None:
     assert prepare_for_sites(alone, simulated_noise=True).codec == alone.codec
     agreed = plan_of(codec={"name": "hashcomb", "of": "weights", "agreed": "secret"})
     assert prepare_for_sites(agreed).codec == agreed.codec
+    tokens = plan_of(
+        codec={"name": "rqm", "clip": 0.1, "margin": 0.1, "levels": 11, "tokens": True}
+    )
+    with pytest.raises(PlanError, match="sites have no secret in common for tokens"):
+        prepare_for_sites(tokens)
+    assert prepare_for_sites(tokens, simulated_noise=True).codec == tokens.codec
 
 
 def test_what_has_no_meaning_at_a_site_is_left_out() -> None:

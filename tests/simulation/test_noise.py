@@ -148,3 +148,28 @@ def test_the_server_adds_other_noise_in_another_run_and_in_another_round_even_if
         models.append(train.step(state, train.empty()).model)
     assert len({model.tobytes() for model in models}) == 3
     assert all(model.all() for model in models)
+
+
+@pytest.mark.parametrize("noise", ["independent", "banded"])
+def test_the_server_s_noise_follows_from_its_own_root_and_from_nothing_public(noise) -> None:
+    """What clients know would let them subtract it. Only the server's draws are accepted."""
+    extent, size = codecs.Extent(rounds=6, cohort=20, participations=2, separation=3), 50
+    made = codecs.build(plan.DPSum(**DP_SUM, noise=noise), extent)
+    models = {}
+    for root, public in ((0, 1), (0, 2), (5, 1)):
+        terms = Agreement(
+            run="a",
+            identity="one",
+            dim=size,
+            codec=made,
+            public=Draws.seeded(public).publish(),
+            server=plan.Server(),
+        )
+        train, nobody = Train(terms, Draws.seeded(root)), np.empty(0, np.int64)
+        state = State(round_no=2, cohort=nobody, model=np.zeros(size, np.float32), optimizer={})
+        models[root, public] = train.step(state, train.empty()).model.tobytes()
+    assert models[0, 1] == models[0, 2]
+    assert models[0, 1] != models[5, 1]
+    if noise == "banded":
+        with pytest.raises(TypeError, match="randomness"):
+            made.decode_over_rounds(made.empty(size), 2, own=Draws.seeded(0).publish())

@@ -192,7 +192,7 @@ class Codec:
     codec with a range. `integers` is set where messages are vectors of integers, so that secure
     aggregation can add them. `known_noise(dim)` is the standard deviation of all noise in a
     coordinate of the sum, if it is public; a released model may take it into account.
-    `decode_over_rounds(total, round_no, own=…)` replaces `decode` where the noise of different
+    `rounds_decoder(total, round_no, own=…)` replaces `decoder` where the noise of different
     rounds is correlated; the draws of each round lie below `own`. `min_clients` is the smallest
     number of clients whose sum protects each of them: with fewer responses the model does not
     change.
@@ -216,7 +216,7 @@ class Codec:
     at_ends: Callable[[Any], float] | None = None
     integers: IntegerCoding | None = None
     known_noise: Callable[[int], float] | None = None
-    decode_over_rounds: RoundsDecoder | None = None
+    rounds_decoder: RoundsDecoder | None = None
     min_clients: int = 1
 
     def encode(
@@ -254,6 +254,14 @@ class Codec:
         require(public, PublicDraws)
         require(own, ServerDraws)
         return self.decoder(total, public=public, own=own)
+
+    def decode_over_rounds(self, total: Any, round_no: int, *, own: ServerDraws) -> Vector:
+        """Decode the mean update of a round whose noise is correlated with that of others; raise
+        TypeError if the draws are not the decoding party's own.
+        """
+        require(own, ServerDraws)
+        assert self.rounds_decoder is not None
+        return self.rounds_decoder(total, round_no, own=own)
 
 
 def wrap_payload(payload: Payload) -> EncodedUpdate:

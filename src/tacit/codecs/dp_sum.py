@@ -146,7 +146,7 @@ def build_noisy_sum(loss: Loss, extent: Extent, *, banded: bool = False) -> Code
                 * compute_relative_noise(bands, extent.rounds)
             ),
             integers=_build_integer_coding(scale, helpers) if helpers else None,
-            decode_over_rounds=decode_over_rounds if bands else None,
+            rounds_decoder=decode_over_rounds if bands else None,
         )
 
     return CodecStage(name="Gaussian noise on the sum", make=make, needs=("l2",))

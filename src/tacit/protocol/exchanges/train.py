@@ -297,7 +297,7 @@ class UpdateExchange(Exchange):
     def decode_mean(self, state: State, total: Sum) -> Vector:
         """The mean update of a sum, with the server's noise."""
         terms, noise = self.agreement, self.draws.at("decode", self.agreement.identity)
-        if terms.codec.decode_over_rounds is not None:
+        if terms.codec.rounds_decoder is not None:
             return terms.codec.decode_over_rounds(total, state.round_no, own=noise)
         mean = terms.codec.decode(
             total, public=terms.public.at(state.round_no), own=noise.at(state.round_no)
