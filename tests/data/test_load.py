@@ -230,7 +230,7 @@ def test_missing_column_names_those_that_exist(draws: Draws) -> None:
     with pytest.raises(
         DataError,
         match=(
-            r"data\.columns\.label .* got 'lable'; the columns are text, label.* Did you mean"
+            r"data\.columns\.label = 'lable': there is no such column; the columns are text, label.* Did you mean"
             r" 'label'"
         ),
     ):

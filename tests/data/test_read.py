@@ -85,8 +85,8 @@ def test_numbers_in_a_text_column_stay_as_written(tmp_path: Path) -> None:
         ("", "file is empty"),
         ("\n\n", "file is empty"),
         ("text,label\n", "a header and no rows"),
-        ("text,label\na,1\nb,2,3\n", "got 3 in line 3"),
-        ('text,label\n"never closed,1\nb,2\n', "broken one"),
+        ("text,label\na,1\nb,2,3\n", "line 3 has 3 cells"),
+        ('text,label\n"never closed,1\nb,2\n', "is not closed"),
     ],
 )
 def test_malformed_files_are_refused(tmp_path: Path, content: str, words: str) -> None:
@@ -216,7 +216,7 @@ def test_json_of_another_form_is_refused_with_the_form_it_needs(
         (b"\x89PNG\r\n\x1a\n\0\0", "PNG"),
         (b"%PDF-1.7", "PDF"),
         (b"PK\x03\x04rest", "Excel"),
-        (bytes(range(256)) * 4 + bytes(99), "no text"),
+        (bytes(range(256)) * 4 + bytes(99), "something other than text"),
     ],
 )
 def test_files_that_are_no_text_are_named_for_what_they_are(

@@ -115,7 +115,7 @@ def predict_for_clients(built: SiteSide, shared: Path, inputs: Inputs) -> np.nda
     for name in built.site.names:
         slot = built.site.slot(name)
         words = learner.vocabulary(slot, inputs)
-        worker.assemble(model, learner.private_of(slot, words, built.plan.server.rounds + 1))
+        worker.assemble(model, learner.load_private(slot, words, built.plan.server.rounds + 1))
         found.append(worker.logits(inputs, words))
     return np.stack(found)
 

@@ -9,7 +9,7 @@ import pytest
 
 from tacit import plan, server
 from tacit.errors import PlanError
-from tacit.plan.kinds import fields_of
+from tacit.plan.kinds import list_fields
 from tests.laws.optimizer_cases import CASES, MEANS
 
 each = pytest.mark.parametrize("name", CASES)
@@ -37,7 +37,7 @@ def take_steps(optimizer: server.ServerOptimizer, means: np.ndarray) -> np.ndarr
 
 
 def test_every_optimizer_of_a_plan_is_under_these_laws() -> None:
-    assert set(CASES) == set(get_args(fields_of(plan.Server)["optimizer"].annotation))
+    assert set(CASES) == set(get_args(list_fields(plan.Server)["optimizer"].annotation))
 
 
 @each

@@ -13,7 +13,7 @@ import pytest
 
 from tacit import plan
 from tacit.errors import PlanError
-from tacit.plan.kinds import fields_of, tables_in
+from tacit.plan.kinds import list_fields, tables_in
 from tests.plan.test_bad_plans import BAD
 
 PLANS = Path(plan.__file__).parent
@@ -30,7 +30,7 @@ REFUSED_ELSEWHERE = {
 
 def tables(table: Any) -> Iterator[Any]:
     yield table
-    for field in fields_of(table).values():
+    for field in list_fields(table).values():
         for inner in tables_in(field.annotation).values():
             yield from tables(inner)
 
@@ -67,7 +67,7 @@ def attributes_read() -> set[str]:
 def test_every_key_is_read() -> None:
     """A key that nobody reads is a promise that nobody keeps. Keys of one name count together."""
     read = attributes_read()
-    keys = {f"{table.__name__}.{key}" for table in tables(plan.Plan) for key in fields_of(table)}
+    keys = {f"{table.__name__}.{key}" for table in tables(plan.Plan) for key in list_fields(table)}
     unread = {key for key in keys if key.rpartition(".")[2] not in read}
     assert unread == READ_BY_CHECKS_ONLY, "read the key where the plan is carried out, or remove it"
 

@@ -9,7 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from tacit.cli import tables
-from tacit.cli.folders import find_last_change, format_result, list_run_folders, listed_figures
+from tacit.cli.folders import (
+    find_last_change,
+    format_result,
+    list_run_folders,
+    summarise_listed_run,
+)
 from tacit.cli.options import AsJson
 from tacit.errors import RunError, TacitError
 
@@ -53,7 +58,7 @@ def _describe(folder: Path) -> dict[str, Any]:
     when = datetime.fromtimestamp(find_last_change(folder)).astimezone()
     facts = {"run": folder.name, "folder": str(folder), "received": f"{when:%Y-%m-%d %H:%M}"}
     try:
-        run = listed_figures(folder)
+        run = summarise_listed_run(folder)
     except RunError:
         return {**facts, "plan": "", "result": "damaged record", "privacy": "", "sha256": ""}
     own = run.arm("run")
