@@ -51,7 +51,7 @@ def test_a_site_that_knows_no_other_site_hears_what_it_refuses(site) -> None:
     assert (
         alone.state,
         "refuses plans with secure aggregation" in alone.detail,
-        "[peers]" in alone.remedy,
+        "tacit site confirm" in alone.remedy,
     ) == ("warning", True, True)
     with (site / SETTINGS).open("a") as file:
         file.write(f'b = "{"0" * 64}"\n')

@@ -76,13 +76,10 @@ def test_ticks_differ_however_near_the_values_are() -> None:
         assert len(set(said)) == len(said)
 
 
-def test_a_site_is_admitted_by_a_key_that_is_there(capsys: Capture) -> None:
-    said = tacit(capsys, "server", "admit", "site-a", "site-a.pub")
-    assert said.code != 0
-    assert (
-        "site-a.pub is not a file; give the public key (.pub) that `tacit site init` made"
-        in said.err
-    )
+def test_a_site_is_admitted_by_a_request_that_is_there(capsys: Capture) -> None:
+    said = tacit(capsys, "server", "admit", "site-a.request")
+    assert said.code == 5
+    assert "site-a.request cannot be read (No such file or directory); give the file" in said.err
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,20 @@ def test_units(path) -> None:
     unit.optionxform = str  # type: ignore[assignment]
     unit.read(path)
     service = unit["Service"]
-    assert service["Restart"] == "always"
+    if path.with_suffix(".timer").exists():
+        assert service["Type"] == "oneshot"
+    else:
+        assert service["Restart"] == "always"
     assert service["UMask"] == "0077"
     assert has_command(service["ExecStart"].split()[1:])
+
+
+def test_the_timer_starts_a_unit_every_day() -> None:
+    (path,) = FOLDER.glob("*.timer")
+    timer = configparser.ConfigParser(strict=True, interpolation=None)
+    timer.read(path)
+    assert timer["Timer"]["OnCalendar"] == "daily"
+    assert path.with_suffix(".service") in UNITS
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)

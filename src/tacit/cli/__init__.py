@@ -11,7 +11,20 @@ import typer
 
 from tacit.cli import tables
 from tacit.cli.exit_codes import CODES, remove_debug, run_command, wants_json
-from tacit.cli.federation import deploy, doctor, ledger, negotiate, policy, rehearse, server, site
+from tacit.cli.federation import (
+    certs,
+    deploy,
+    doctor,
+    invite,
+    ledger,
+    negotiate,
+    peers,
+    policy,
+    rehearse,
+    server,
+    site,
+    site_init,
+)
 from tacit.cli.help_text import build_command
 from tacit.cli.jobs import advise, check, disclose, export, init, predict, run, sweep, tune
 from tacit.cli.records import audit, data, reproduce, runs, schema, verify
@@ -37,7 +50,13 @@ app.add_typer(
     server.commands, name="server", epilog="Example: tacit server --host 0.0.0.0 --port 8443"
 )
 app.add_typer(site.commands, name="site", epilog="Example: tacit site join hospital-a")
+app.add_typer(certs.commands, name="certs", epilog="Example: tacit certs renew server")
 app.add_typer(ledger.commands, name="ledger", epilog="Example: tacit ledger show ledger.db")
+
+for command in (invite.invite, invite.admit, invite.revoke, invite.restore):
+    server.commands.command()(command)
+for command in (site_init.init, peers.peers, peers.confirm, peers.rekey):
+    site.commands.command()(command)
 
 for command in (
     run.run,
@@ -60,7 +79,6 @@ for command in (
     negotiate.negotiate,
     deploy.deploy,
     rehearse.rehearse,
-    server.certs,
     doctor.doctor,
 ):
     app.command()(command)

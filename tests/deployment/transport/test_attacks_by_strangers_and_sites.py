@@ -40,7 +40,7 @@ from tacit.deployment.transport.flower_messages import (
     pack_message,
 )
 from tacit.deployment.transport.http_client import _build_tls_context
-from tacit.deployment.transport.server.registry import read_sites, unregister
+from tacit.deployment.transport.server.registry import read_sites, revoke
 from tacit.deployment.transport.site.server_connection import ServerConnection
 from tacit.deployment.transport.superlink.http_protocol import HEAD_LIMIT
 from tacit.deployment.transport.superlink.process import SuperLinkSettings, start_superlink
@@ -202,7 +202,7 @@ def test_a_revoked_site_goes_on(server: Server) -> None:
     ):
         evil._join()
         until(lambda: channel.online()["revoked"])
-        unregister(server.folder, "revoked")
+        revoke(server.folder, "revoked")
         assert (
             status_of(lambda: evil.client.PullMessages(PullMessagesRequest(node=evil.node))) == 401
         )

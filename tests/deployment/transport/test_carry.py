@@ -23,7 +23,7 @@ from tacit.deployment.transport import certificates
 from tacit.deployment.transport.server import channel as channel_module
 from tacit.deployment.transport.server.channel import FlowerChannel
 from tacit.deployment.transport.server.endpoint import ServerEndpoint
-from tacit.deployment.transport.server.registry import read_sites, register, unregister
+from tacit.deployment.transport.server.registry import read_sites, register, revoke
 from tacit.deployment.transport.superlink.process import SuperLinkSettings, start_superlink
 from tacit.errors import PeerError
 from tests.deployment.transport.sites import LARGEST, answers, node, running, server_folder, until
@@ -120,7 +120,7 @@ def test_who_is_not_registered_is_refused(server: Server, tmp_path: Path) -> Non
     with pytest.raises(PeerError, match="does not know this site's key"):
         stranger.run(bytes, threading.Event())
     leaver = node(server.site("leaver"), server.place.address, server.root)
-    unregister(server.folder, "leaver")
+    revoke(server.folder, "leaver")
     assert "leaver" not in read_sites(server.folder)
     with pytest.raises(PeerError, match="does not know this site's key"):
         leaver.run(bytes, threading.Event())

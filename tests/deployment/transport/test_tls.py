@@ -10,11 +10,15 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
+from tacit.deployment.transport import certificates
 from tacit.deployment.transport.certificates import (
+    list_hosts,
     make_authority,
     make_node_key,
     make_server_certificate,
     read_private,
+    read_server_certificate,
+    renew_server_certificate,
 )
 from tacit.errors import PeerError
 
@@ -66,3 +70,35 @@ def test_nothing_is_replaced_and_nothing_open_is_read(tmp_path: Path) -> None:
 def test_server_certificate_needs_an_authority(tmp_path: Path) -> None:
     with pytest.raises(PeerError, match=r"ca\.key"):
         make_server_certificate(tmp_path, [])
+
+
+def test_a_certificate_is_renewed_when_it_ends_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_authority(tmp_path)
+    monkeypatch.setattr(certificates, "_SERVER_DAYS", 29)
+    make_server_certificate(tmp_path, ["server.example", "192.0.2.7"])
+    before = read_server_certificate(tmp_path)
+    monkeypatch.setattr(certificates, "_SERVER_DAYS", 90)
+    assert renew_server_certificate(tmp_path, at_once=False)
+    after = read_server_certificate(tmp_path)
+    assert after.not_valid_after_utc > before.not_valid_after_utc
+    assert list_hosts(after) == list_hosts(before) == ["server.example", "192.0.2.7"]
+    assert not renew_server_certificate(tmp_path, at_once=False)
+    with pytest.raises(PeerError, match="is missing or not a certificate"):
+        renew_server_certificate(tmp_path / "nowhere", at_once=True)
+
+
+def test_a_certificate_ends_with_its_authority(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certificates, "_AUTHORITY_DAYS", 10)
+    make_authority(tmp_path / "short")
+    make_server_certificate(tmp_path / "short", [])
+    authority = x509.load_pem_x509_certificate((tmp_path / "short" / "ca.crt").read_bytes())
+    made = read_server_certificate(tmp_path / "short")
+    assert made.not_valid_after_utc == authority.not_valid_after_utc
+    monkeypatch.setattr(certificates, "_AUTHORITY_DAYS", 0)
+    make_authority(tmp_path / "ended")
+    with pytest.raises(PeerError, match="invite every site again"):
+        make_server_certificate(tmp_path / "ended", [])

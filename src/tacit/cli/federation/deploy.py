@@ -309,8 +309,7 @@ class Connection:
         known = read_sites(self.folder)
         if not known:
             raise PeerError(
-                f"{self.folder}: no site is registered yet; admit one with `tacit server admit"
-                " NAME KEY.pub`"
+                f"{self.folder}: no site is admitted yet; invite one with `tacit server invite NAME`"
             )
         keys = {}
         for name, facts in known.items():

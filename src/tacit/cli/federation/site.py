@@ -5,7 +5,6 @@ own ledger.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import threading
 import time
@@ -21,7 +20,7 @@ from tacit.cli.federation.site_erase import erase
 from tacit.cli.federation.site_models import models, write_card
 from tacit.cli.federation.site_status import status
 from tacit.cli.options import LogJson
-from tacit.errors import DataError, PlanError, RunError
+from tacit.errors import RunError
 from tacit.log_lines import LineLog, log_context, select_json
 
 commands = typer.Typer(
@@ -37,138 +36,6 @@ commands.command()(restore)
 commands.command()(models)
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The site's folder.")]
-Source = Annotated[
-    str,
-    typer.Option("--data", help="Your rows: a file, or the name of a data set. They stay there."),
-]
-Server = Annotated[str, typer.Option("--server", metavar="HOST:PORT", help="The server to join.")]
-Name = Annotated[
-    str | None, typer.Option("--name", help="The site's name; by default the folder's name.")
-]
-Authority = Annotated[
-    Path | None,
-    typer.Option(
-        "--ca",
-        metavar="FILE",
-        help="The server's ca.crt; without it the site uses no TLS and joins on this machine only.",
-    ),
-]
-PolicyToCopy = Annotated[
-    Path | None,
-    typer.Option("--policy", metavar="FILE", help="Your policy; by default a restrictive one."),
-]
-ClientColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--client",
-        metavar="COLUMN",
-        help="The column that identifies the person of each row; each person has a budget.",
-    ),
-]
-OneClient = Annotated[
-    bool,
-    typer.Option(
-        "--one-client",
-        help="Instead of --client: all rows belong to one client, with one budget.",
-    ),
-]
-QuasiIdentifiers = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--quasi-identifier",
-        metavar="COLUMN",
-        help="A column that could help to identify a person; may be repeated.",
-    ),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option("--encoding", metavar="NAME", help="The file's encoding, such as cp1252."),
-]
-Header = Annotated[
-    bool | None,
-    typer.Option(
-        "--header/--no-header", help="Whether the file's first line contains column names."
-    ),
-]
-
-
-@commands.command()
-def init(
-    folder: Folder,
-    data: Source,
-    server: Server,
-    name: Name = None,
-    authority: Authority = None,
-    policy: PolicyToCopy = None,
-    client: ClientColumn = None,
-    one_client: OneClient = False,
-    quasi: QuasiIdentifiers = None,
-    encoding: Encoding = None,
-    header: Header = None,
-) -> None:
-    """Set up a site: its folder, its keys, and a policy to edit.
-
-    Nothing is sent. Give the .pub file to the operator of the server, read
-    policy.toml, and join with `tacit site join`. Each value of the client
-    column has its own budget; a plan with another client column is refused.
-
-    \b
-    Examples:
-      tacit site init hospital-a --data patients.csv --client patient \\
-        --server tacit.example.org:8443 --ca ca.crt
-      tacit site init phone --data notes.csv --one-client \\
-        --server tacit.example.org:8443 --ca ca.crt
-    """
-    from tacit.deployment.site.site_folder import KEY, POLICY, SiteSettings, create_site
-
-    source = _check_source(data)
-    if bool(client) == one_client:
-        raise PlanError(
-            "tacit site init takes either --client COLUMN, the column that identifies the person of"
-            " each row, or --one-client if all rows belong to one client; give exactly one of them"
-        )
-    settings = SiteSettings(
-        name=name or folder.name,
-        data=str(source.resolve()) if source.exists() else data,
-        server=server,
-        authority="ca.crt" if authority else None,
-        client=client,
-        one_client=one_client,
-        quasi_identifiers=tuple(quasi or ()),
-        encoding=encoding,
-        header=header,
-    )
-    create_site(folder, settings)
-    if authority:
-        shutil.copyfile(authority, folder / "ca.crt")
-    _write_policy(folder / POLICY, policy)
-    tables.line(f"{folder}: a site with the name {settings.name}")
-    tables.line(
-        f"  1. give {folder / (KEY + '.pub')} to the operator of the server, who runs: tacit server"
-        f" admit {settings.name} {KEY}.pub"
-    )
-    tables.line(
-        f"  2. read and edit {folder / POLICY}: it says what may leave, and how much privacy budget"
-        " may be spent"
-    )
-    tables.line(f"  3. run: tacit site join {folder}")
-
-
-def _check_source(data: str) -> Path:
-    source = Path(data)
-    if not source.exists() and source.suffix:
-        raise DataError(
-            f"--data {data}: no such file; check the path, or give the name of a data set"
-        )
-    return source
-
-
-def _write_policy(target: Path, policy: Path | None) -> None:
-    """Copy the owner's policy, or write a restrictive one."""
-    from tacit.privacy.policy.starter import render_policy
-
-    text = policy.read_text(encoding="utf-8") if policy else render_policy(target.name, None)
-    target.write_text(text, encoding="utf-8")
 
 
 @commands.command()

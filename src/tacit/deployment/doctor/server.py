@@ -83,7 +83,7 @@ def diagnose_server(folder: Path) -> Iterator[Finding]:
 
 
 def _check_certificates(folder: Path) -> Iterator[Finding]:
-    remedy = f"make it with `tacit certs {folder}`"
+    remedy = f"run `tacit certs renew {folder}`, or make one with `tacit certs create {folder}`"
     authority, finding = check_certificate(folder / AUTHORITY, remedy)
     yield finding
     own, finding = check_certificate(folder / SERVER_CERTIFICATE, remedy)
@@ -175,5 +175,5 @@ def _check_sites(folder: Path) -> Iterator[Finding]:
             remedy=remedy,
         )
     if not found:
-        remedy = "admit one with `tacit server admit NAME KEY.pub`"
+        remedy = "invite one with `tacit server invite NAME`"
         yield Finding(subject="sites", state="warning", detail="no site is admitted", remedy=remedy)

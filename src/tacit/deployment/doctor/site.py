@@ -130,8 +130,8 @@ def _check_peers(settings: SiteSettings) -> Finding:
     if not others:
         detail = "the site knows no other site's key, so it refuses plans with secure aggregation"
         remedy = (
-            f"add the signing keys of other sites to [peers] in {SETTINGS}; their owners read them"
-            " from `tacit site status`"
+            "list other sites with `tacit site peers`, and confirm each with `tacit site confirm` by"
+            " the fingerprint that its owner reads out"
         )
         return Finding(subject="peers", state="warning", detail=detail, remedy=remedy)
     unknown = [
@@ -143,7 +143,7 @@ def _check_peers(settings: SiteSettings) -> Finding:
             subject="peers",
             state="problem",
             detail=detail,
-            remedy=f"add the keys to [peers] in {SETTINGS}",
+            remedy="confirm their keys with `tacit site confirm`",
         )
     return Finding(subject="peers", state="ok", detail=f"knows the keys of {', '.join(others)}")
 

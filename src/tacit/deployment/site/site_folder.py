@@ -168,7 +168,7 @@ def read_policy(folder: Path) -> Policy | None:
 def open_witness(folder: Path, settings: SiteSettings) -> Witness:
     """The witness of the site's ledger, outside the site's folder."""
     return Witness(
-        _find_state_folder(folder, settings)
+        find_state_folder(folder, settings)
         / "sites"
         / f"{site_id(load_node_key(folder).public_key())}.json"
     )
@@ -185,7 +185,7 @@ def check_ready(folder: Path, tell: Callable[[str], None] = lambda sentence: Non
     if (folder / LEDGER).exists():
         guard.open(Limits(), delta=1e-5).close()  # unused: nothing is charged here
     guard.witness.refuse_missing(folder / LEDGER)
-    register = RowsRegister(_find_state_folder(folder, settings))
+    register = RowsRegister(find_state_folder(folder, settings))
     try:
         read_as = TextFormat(encoding=settings.encoding, header=settings.header, guess=False)
         register.claim(
@@ -202,7 +202,8 @@ def check_ready(folder: Path, tell: Callable[[str], None] = lambda sentence: Non
         )
 
 
-def _find_state_folder(folder: Path, settings: SiteSettings) -> Path:
+def find_state_folder(folder: Path, settings: SiteSettings) -> Path:
+    """The folder of what the machine remembers about this site outside the site's folder."""
     return state_folder(folder / settings.state if settings.state else None)
 
 
@@ -265,10 +266,10 @@ def _format_settings(settings: SiteSettings) -> str:
     lines += [
         "",
         (
-            "# Signing keys of other sites, for plans with secure aggregation. Take them from their"
-            " owners (`tacit site status`), never"
+            "# Signing keys of other sites, for plans with secure aggregation. `tacit site confirm` adds"
+            " one by the fingerprint"
         ),
-        "# from the server.",
+        "# that its owner reads out. Never trust a key because the server sent it.",
     ]
     lines.append("[peers]")
     lines += [

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -27,6 +28,8 @@ SERVER_CERTIFICATE = "server.crt"
 SERVER_KEY = "server.key"
 
 _SERVER_DAYS = 90
+RENEWAL_DAYS = 30
+"""A server's certificate is renewed once it is valid for fewer days than this."""
 _AUTHORITY_DAYS = 5 * 365
 _CLOCK_TOLERANCE = timedelta(hours=1)
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
@@ -56,7 +59,8 @@ def make_server_certificate(folder: Path, hosts: Sequence[str]) -> None:
     authority.
 
     The certificate always includes the loopback names, which the server's own commands use. It is
-    valid for 90 days; a new one replaces it without any change at the sites.
+    valid for 90 days, and no longer than its authority; a new one replaces it without any change at
+    the sites.
     """
     try:
         authority_key = serialization.load_pem_private_key(
@@ -66,12 +70,13 @@ def make_server_certificate(folder: Path, hosts: Sequence[str]) -> None:
     except FileNotFoundError as error:
         raise PeerError(
             f"a server certificate needs an authority, but {error.filename} is missing; make one"
-            " with `tacit certs`"
+            f" with `tacit certs create {folder}`"
         ) from None
     assert isinstance(authority_key, ec.EllipticCurvePrivateKey)
+    _refuse_ended(folder / AUTHORITY, authority)
     key = ec.generate_private_key(ec.SECP384R1())
     certificate = (
-        _start_certificate("Tacit server", key, _SERVER_DAYS)
+        _start_certificate("Tacit server", key, _SERVER_DAYS, authority.not_valid_after_utc)
         .add_extension(
             x509.SubjectAlternativeName(
                 [_build_general_name(host) for host in dict.fromkeys((*hosts, *_LOCAL_HOSTS))]
@@ -93,6 +98,54 @@ def make_server_certificate(folder: Path, hosts: Sequence[str]) -> None:
     replace_file(folder / SERVER_CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM))
 
 
+def read_server_certificate(folder: Path) -> x509.Certificate:
+    """Load the server's certificate."""
+    path = folder / SERVER_CERTIFICATE
+    try:
+        return x509.load_pem_x509_certificate(path.read_bytes())
+    except (OSError, ValueError):
+        raise PeerError(
+            f"{path} is missing or not a certificate; make one with `tacit certs create {folder}"
+            " --host NAME`"
+        ) from None
+
+
+def list_hosts(certificate: x509.Certificate) -> list[str]:
+    """Host names and addresses that a certificate is for, without the loopback ones."""
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    hosts = [str(name.value) for name in names]
+    return [host for host in hosts if host not in _LOCAL_HOSTS]
+
+
+def renew_server_certificate(folder: Path, *, at_once: bool) -> bool:
+    """Replace the server's certificate by one for the same hosts if it ends soon, or at once; return
+    whether it was replaced.
+    """
+    present = read_server_certificate(folder)
+    left = present.not_valid_after_utc - datetime.now(UTC)
+    if not at_once and left > timedelta(days=RENEWAL_DAYS):
+        return False
+    make_server_certificate(folder, list_hosts(present))
+    return True
+
+
+def parse_node_key(line: str) -> ec.EllipticCurvePublicKey:
+    """Read the public key of a site from an OpenSSH line; raise ValueError if it is none."""
+    try:
+        key = serialization.load_ssh_public_key(line.encode())
+    except UnsupportedAlgorithm as error:
+        raise ValueError(str(error)) from None
+    if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP384R1):
+        raise ValueError("not a key on the curve P-384")
+    return key
+
+
+def format_node_key(key: ec.EllipticCurvePublicKey) -> str:
+    """The public key of a site as an OpenSSH line."""
+    encoded = key.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+    return encoded.decode("ascii")
+
+
 def make_node_key(path: Path) -> bytes:
     """Write a site's private key, and its public key to a `.pub` file beside it.
 
@@ -101,9 +154,7 @@ def make_node_key(path: Path) -> bytes:
     make_private_folder(path.parent)
     _refuse_to_replace(path)
     key = ec.generate_private_key(ec.SECP384R1())
-    public = key.public_key().public_bytes(
-        serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
-    )
+    public = format_node_key(key.public_key()).encode()
     replace_file(path, _encode_private_key(key))
     replace_file(path.with_name(f"{path.name}.pub"), public + b"\n")
     return public
@@ -132,10 +183,19 @@ def read_private(path: Path) -> bytes:
     return content
 
 
+def _refuse_ended(path: Path, authority: x509.Certificate) -> None:
+    if authority.not_valid_after_utc <= datetime.now(UTC):
+        raise PeerError(
+            f"{path} ended on {authority.not_valid_after_utc:%Y-%m-%d}; move it and {AUTHORITY_KEY}"
+            " away, make a new authority with `tacit certs create`, and invite every site again"
+        )
+
+
 def _start_certificate(
-    subject: str, key: ec.EllipticCurvePrivateKey, days: int
+    subject: str, key: ec.EllipticCurvePrivateKey, days: int, latest: datetime | None = None
 ) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
+    end = now + timedelta(days=days)
     return (
         x509.CertificateBuilder()
         .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject)]))
@@ -143,7 +203,7 @@ def _start_certificate(
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _CLOCK_TOLERANCE)
-        .not_valid_after(now + timedelta(days=days))
+        .not_valid_after(end if latest is None else min(end, latest))
     )
 
 

@@ -62,22 +62,27 @@ def connect(
     responses.
     """
     host, port = split_address(address)
-    if root_certificate is None:
-        require_loopback(host, "connection")
     client = kind(
         f"{'http' if root_certificate is None else 'https'}://{join_address(host, port)}",
         interceptors=interceptors,
         verify=False,
     )
     client.close()
-    client._client = httpx.Client(
+    client._client = open_http_client(host, root_certificate)
+    return client
+
+
+def open_http_client(host: str, root_certificate: Path | None) -> httpx.Client:
+    """An HTTP client with the limits of `connect`."""
+    if root_certificate is None:
+        require_loopback(host, "connection")
+    return httpx.Client(
         verify=False if root_certificate is None else _build_tls_context(root_certificate),
         timeout=_SECONDS,
         follow_redirects=False,
         trust_env=False,
         event_hooks={"response": [_refuse_long_response]},
     )
-    return client
 
 
 def _build_tls_context(root_certificate: Path) -> ssl.SSLContext:

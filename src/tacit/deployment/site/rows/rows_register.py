@@ -32,6 +32,10 @@ class RowsRegister:
 
     folder: Path
 
+    def find_entry(self, site: str) -> Path:
+        """Path of a site's entry."""
+        return self.folder / "rows" / f"{site}.json"
+
     def claim(self, site: str, place: Path, source: str, text: TextFormat | None = None) -> None:
         """Register that the site in folder `place` keeps the ledger of these rows; raise
         PolicyError if another does.
@@ -61,7 +65,7 @@ class RowsRegister:
                 )
         (self.folder / "rows").mkdir(parents=True, exist_ok=True, mode=0o700)
         replace_file(
-            self.folder / "rows" / f"{site}.json",
+            self.find_entry(site),
             json.dumps({"folder": str(place.resolve()), "rows": sketch}).encode(),
         )
 

@@ -97,12 +97,13 @@ class FlowerChannel:
 
     def online(self) -> dict[str, bool]:
         """Whether each registered site is online. A killed site counts as online for one more
-        minute.
+        minute, a revoked one no longer.
         """
+        admitted = read_sites(self._folder)
         there = {
             node.node_id for node in self._call(self._client.GetNodes, GetNodesRequest()).nodes
         }
-        return {site: node in there for site, node in self._nodes.items()}
+        return {site: site in admitted and node in there for site, node in self._nodes.items()}
 
     def send(self, site: str, message: bytes) -> str:
         """Send a message to a site and return its id, by which `collect` names the response."""

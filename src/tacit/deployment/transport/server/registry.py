@@ -1,24 +1,24 @@
-"""The registered sites of a server: name, public key and Flower's node id."""
+"""The registered sites of a server: name, public keys, Flower's node id, and whether the site is
+revoked.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import json
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 from flwr.proto.control_pb2 import ListNodesRequest, RegisterNodeRequest, UnregisterNodeRequest
 from flwr.supercore.constant import NodeStatus
 from flwr.supercore.control import ControlHttpClient
 from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 
-from tacit.deployment.transport.certificates import read_private
+from tacit.deployment.transport.certificates import parse_node_key, read_private
 from tacit.deployment.transport.flower_log import redirect_flower_log
 from tacit.deployment.transport.http_client import SECRET_HEADER, Headers, connect, explain_error
 from tacit.deployment.transport.server.endpoint import SECRET, find_root_certificate, read_endpoint
@@ -26,14 +26,21 @@ from tacit.errors import PeerError, did_you_mean
 from tacit.files import replace_file
 
 SITES = "sites.json"
-"""Every registered site: {name: {public_key, node_id}}."""
+"""Every registered site: {name: {public_key, node_id}}, with `signing_key` if its request gave one
+and with the time `revoked` if it is revoked.
+"""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _TAKEN = httpx.codes.PRECONDITION_FAILED
 
 
 def read_sites(folder: Path) -> dict[str, dict[str, str]]:
-    """Registered sites of a server's folder, by name."""
+    """Admitted sites of a server's folder, by name: those that are registered and not revoked."""
+    return {name: facts for name, facts in read_registry(folder).items() if "revoked" not in facts}
+
+
+def read_registry(folder: Path) -> dict[str, dict[str, str]]:
+    """Registered sites of a server's folder, by name, the revoked ones included."""
     try:
         found: dict[str, dict[str, str]] = json.loads((folder / SITES).read_text())
     except FileNotFoundError:
@@ -58,10 +65,18 @@ def find_online_sites(folder: Path) -> dict[str, bool]:
     return {name: facts["node_id"] in online for name, facts in known.items()}
 
 
-def register(folder: Path, name: str, public_key: bytes) -> None:
+def register(
+    folder: Path,
+    name: str,
+    public_key: bytes,
+    *,
+    signing_key: str | None = None,
+    replaces: str | None = None,
+) -> None:
     """Admit a site with its public key (one OpenSSH line). The server must be running.
 
-    Registering the same name and key again changes nothing.
+    Registering the same name and key again changes nothing. A new key takes the place of the one
+    given as `replaces`, or of the key of a revoked site; that key is then refused for good.
     """
     if not _NAME.fullmatch(name):
         raise PeerError(
@@ -69,8 +84,17 @@ def register(folder: Path, name: str, public_key: bytes) -> None:
         )
     line = " ".join(public_key.decode("ascii", "replace").split()[:2])
     pem = _convert_public_key(name, line)
-    with _lock_registry(folder):
-        known = read_sites(folder)
+    with lock_registry(folder):
+        known = read_registry(folder)
+        former = known.get(name)
+        if (
+            former is not None
+            and former["public_key"] != line
+            and (former["public_key"] == replaces or "revoked" in former)
+        ):
+            del known[name]
+        else:
+            former = None
         for other, facts in known.items():
             if (other == name) != (facts["public_key"] == line):
                 problem = (
@@ -84,38 +108,60 @@ def register(folder: Path, name: str, public_key: bytes) -> None:
                 )
         if name not in known:
             known[name] = {"public_key": line, "node_id": str(_register_key(folder, name, pem))}
-            replace_file(folder / SITES, json.dumps(known, indent=1).encode())
+            if signing_key is not None:
+                known[name]["signing_key"] = signing_key
+            _write_registry(folder, known)
+        if former is not None:
+            _unregister_node(folder, former["node_id"])
 
 
-def unregister(folder: Path, name: str) -> None:
-    """Revoke a site. The server must be running."""
-    with _lock_registry(folder):
-        known = read_sites(folder)
-        if name not in known:
-            raise PeerError(f"site {name!r} is not registered.{did_you_mean(name, list(known))}")
-        with _connect_control(folder) as control:
-            try:
-                control.UnregisterNode(UnregisterNodeRequest(node_id=int(known[name]["node_id"])))
-            except httpx.HTTPError as error:
-                if not (
-                    isinstance(error, httpx.HTTPStatusError)
-                    and error.response.status_code == httpx.codes.NOT_FOUND
-                ):
-                    raise explain_error(error, read_endpoint(folder).address) from None
-        del known[name]
-        replace_file(folder / SITES, json.dumps(known, indent=1).encode())
+def revoke(folder: Path, name: str) -> None:
+    """Revoke a site: from now on the server refuses its requests. `restore` undoes it."""
+    with lock_registry(folder):
+        known = read_registry(folder)
+        _find_site(known, name)["revoked"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        _write_registry(folder, known)
+
+
+def restore(folder: Path, name: str) -> None:
+    """Admit a revoked site again, with the keys it had."""
+    with lock_registry(folder):
+        known = read_registry(folder)
+        if _find_site(known, name).pop("revoked", None) is None:
+            raise PeerError(f"site {name} is not revoked; nothing was changed")
+        _write_registry(folder, known)
+
+
+def _find_site(known: dict[str, dict[str, str]], name: str) -> dict[str, str]:
+    if name not in known:
+        raise PeerError(f"site {name!r} is not registered.{did_you_mean(name, list(known))}")
+    return known[name]
+
+
+def _write_registry(folder: Path, known: dict[str, dict[str, str]]) -> None:
+    replace_file(folder / SITES, json.dumps(known, indent=1).encode())
+
+
+def _unregister_node(folder: Path, node_id: str) -> None:
+    """Make Flower refuse a node for good. The server must be running."""
+    with _connect_control(folder) as control:
+        try:
+            control.UnregisterNode(UnregisterNodeRequest(node_id=int(node_id)))
+        except httpx.HTTPError as error:
+            if not (
+                isinstance(error, httpx.HTTPStatusError)
+                and error.response.status_code == httpx.codes.NOT_FOUND
+            ):
+                raise explain_error(error, read_endpoint(folder).address) from None
 
 
 def _convert_public_key(name: str, line: str) -> bytes:
     try:
-        key = load_ssh_public_key(line.encode())
-    except (ValueError, UnsupportedAlgorithm):
-        key = None
-    if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP384R1):
+        return public_key_to_bytes(parse_node_key(line))
+    except ValueError:
         raise PeerError(
             f"site {name}: the public key must be the line of its .pub file (ecdsa-sha2-nistp384 …)"
-        )
-    return public_key_to_bytes(key)
+        ) from None
 
 
 def _register_key(folder: Path, name: str, pem: bytes) -> int:
@@ -136,8 +182,8 @@ def _register_key(folder: Path, name: str, pem: bytes) -> int:
                 if node.public_key == pem and not node.unregistered_at:
                     return int(node.node_id)
             raise PeerError(
-                f"site {name}: its key was revoked and cannot be admitted again; make a new key with"
-                " `tacit site init`"
+                f"site {name}: its key was replaced by another one and cannot be admitted again; make"
+                " a new key with `tacit site rekey`"
             ) from None
 
 
@@ -150,7 +196,8 @@ def _connect_control(folder: Path) -> ControlHttpClient:
 
 
 @contextmanager
-def _lock_registry(folder: Path) -> Iterator[None]:
+def lock_registry(folder: Path) -> Iterator[None]:
+    """Keep other commands from changing the registered sites while the block runs."""
     with (folder / "sites.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

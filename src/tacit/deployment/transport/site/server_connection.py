@@ -127,8 +127,8 @@ class ServerConnection:
                 if error.response.status_code == httpx.codes.UNAUTHORIZED:
                     raise PeerError(
                         f"server {self._address} does not know this site's key, or the clocks"
-                        " differ by more than 5 seconds; send the .pub file to the server's"
-                        " operator"
+                        " differ by more than 5 seconds; send the site's .request file to the"
+                        " server's operator"
                     ) from None
                 if not is_transient(error):
                     raise RequestDenied from None

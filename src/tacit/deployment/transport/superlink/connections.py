@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 import uvicorn
 
 from tacit.deployment.transport.superlink.http_protocol import TimeLimitedProtocol
+from tacit.deployment.transport.superlink.renewed_context import RenewedContext
 
 HANDSHAKE_SECONDS = 5.0
 MAX_UNAUTHENTICATED = 256
@@ -129,11 +130,13 @@ class ConnectionLimiter:
         self,
         listening: socket.socket,
         protocol: Callable[[], TimeLimitedProtocol],
-        context: ssl.SSLContext | None,
+        get_context: Callable[[], ssl.SSLContext | None],
     ) -> None:
-        """Start to accept connections in the running event loop."""
+        """Start to accept connections in the running event loop; `get_context` returns the TLS
+        context of a new connection.
+        """
         self._loop = asyncio.get_running_loop()
-        self._listening, self._protocol, self._context = listening, protocol, context
+        self._listening, self._protocol, self._get_context = listening, protocol, get_context
         listening.setblocking(False)
         self._loop.add_reader(listening, self._accept)
 
@@ -178,12 +181,13 @@ class ConnectionLimiter:
         """Perform the TLS handshake and pass the connection to the protocol; drop it on failure or
         timeout.
         """
-        limit = HANDSHAKE_SECONDS if self._context else None
+        context = self._get_context()
+        limit = HANDSHAKE_SECONDS if context else None
         try:
             new.transport, _ = await self._loop.connect_accepted_socket(
                 lambda: self._build_protocol(new),
                 new.socket,
-                ssl=self._context,
+                ssl=context,
                 ssl_handshake_timeout=limit,
             )
         except (OSError, asyncio.CancelledError):  # of TLS too
@@ -229,7 +233,11 @@ class LimitedServer(uvicorn.Server):
             self.should_exit = True
             return
         (listening,) = sockets or []
-        self._limiter.open(listening, self._protocol, self.config.ssl)
+        if self.config.ssl is None:
+            self._limiter.open(listening, self._protocol, lambda: None)
+        else:
+            renewed = RenewedContext(self.config)
+            self._limiter.open(listening, self._protocol, renewed.get)
         self.servers = [self._limiter]  # type: ignore[list-item]
         self.started = True
 

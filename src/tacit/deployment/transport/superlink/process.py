@@ -90,6 +90,7 @@ def serve(settings: SuperLinkSettings) -> None:
     # Imported here: it takes seconds, and a port in use should be reported at once.
     import uvicorn
 
+    from tacit.deployment.transport.superlink.admitted_sites import AdmittedSites
     from tacit.deployment.transport.superlink.app import create_superlink
     from tacit.deployment.transport.superlink.connections import (
         ConnectionLimiter,
@@ -101,13 +102,14 @@ def serve(settings: SuperLinkSettings) -> None:
 
     redirect_flower_log(folder)
     app, is_registered = create_superlink(folder, host, port, superexec_secret)
-    limiter = ConnectionLimiter()
+    limiter, admitted = ConnectionLimiter(), AdmittedSites(folder)
     request_filter = RequestFilter(
         app,
         secret=secret.hex(),
-        is_registered=is_registered,
+        is_registered=lambda key: admitted.has_key(key) and is_registered(key),
         body_limit=settings.body_limit,
         on_authenticated=limiter.mark_authenticated,
+        read_roster=admitted.read_roster,
     )
     log_settings: dict[str, Any] = {
         "log_config": None,
@@ -170,7 +172,7 @@ def _find_certificates(folder: Path) -> dict[str, Any]:
     for name in (AUTHORITY, SERVER_CERTIFICATE, SERVER_KEY):
         if not (folder / name).exists():
             raise PeerError(
-                f"TLS needs {folder / name}, which is missing; make it with `tacit certs`"
+                f"TLS needs {folder / name}, which is missing; make it with `tacit certs create {folder}`"
             )
     read_private(folder / SERVER_KEY)
     return {"ssl_certfile": folder / SERVER_CERTIFICATE, "ssl_keyfile": folder / SERVER_KEY}
@@ -240,7 +242,7 @@ def _is_healthy(endpoint: ServerEndpoint, folder: Path) -> bool:
     except ssl.SSLCertVerificationError as error:
         raise PeerError(
             f"the server's certificate is not valid ({error.verify_message}); make a new one with"
-            " `tacit certs`"
+            f" `tacit certs renew {folder}`"
         ) from None
     except OSError:
         return False

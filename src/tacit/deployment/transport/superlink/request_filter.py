@@ -49,6 +49,8 @@ _SITE_CALLS = {
 """Calls that a site may make, and the largest body of each (None: the body limit). Fetching code
 (get-fab) is not among them.
 """
+_ROSTER = "/v1/tacit/roster"
+"""Where a site asks for the public keys of the other sites; the filter itself responds."""
 _SERVER = ("/v1/control/", "/v1/runtime/")
 _IDLE_SECONDS = 10.0
 _MIN_BYTES_PER_SECOND = 32_768
@@ -60,7 +62,7 @@ class RequestFilter:
 
     `is_registered` checks whether a public key belongs to a registered site. `on_authenticated` is
     called for every accepted request, with the peer's address and port and the site's key (empty
-    for the server's own commands).
+    for the server's own commands). `read_roster` returns the names and public keys of all sites.
     """
 
     def __init__(
@@ -71,12 +73,14 @@ class RequestFilter:
         is_registered: Callable[[bytes], bool],
         body_limit: int,
         on_authenticated: Callable[[object, object], None] = lambda peer, site: None,
+        read_roster: Callable[[], bytes] = lambda: b"{}",
     ) -> None:
         self._app = app
         self._secret = secret.encode()
         self._is_registered = is_registered
         self._body_limit = body_limit
         self._on_authenticated = on_authenticated
+        self._read_roster = read_roster
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the head of a request, read its body within limits, and pass it on."""
@@ -96,14 +100,19 @@ class RequestFilter:
         except _RequestRefused as refusal:
             await _respond(send, refusal.status)
             return
-        if body is not None:
+        if scope["path"] == _ROSTER:
+            await _respond(send, 200, await asyncio.to_thread(self._read_roster))
+        elif body is not None:
             await self._app(scope, _replay(body, receive), send)
 
     async def _authorise(self, scope: Scope) -> int:
         """Return how many bytes the body may have; raise if the request is not allowed."""
         path, headers = scope["path"], _read_headers(scope)
         call = path.removeprefix(_SITES) if path.startswith(_SITES) else None
-        if scope["method"] != "POST" or not (path.startswith(_SERVER) or call in _SITE_CALLS):
+        call = "roster" if path == _ROSTER else call
+        if scope["method"] != "POST" or not (
+            path.startswith(_SERVER) or path == _ROSTER or call in _SITE_CALLS
+        ):
             raise _RequestRefused(404)
         if call is None:
             if not hmac.compare_digest(headers.get(SECRET_HEADER, "").encode(), self._secret):
@@ -114,7 +123,7 @@ class RequestFilter:
         if not await asyncio.to_thread(self._is_signed_by_site, headers):
             raise _RequestRefused(401)
         self._on_authenticated(scope.get("client"), headers[FLEET_HTTP_PUBLIC_KEY_HEADER])
-        return _SITE_CALLS[call] or self._body_limit
+        return 0 if path == _ROSTER else _SITE_CALLS[call] or self._body_limit
 
     def _is_signed_by_site(self, headers: dict[str, str]) -> bool:
         """Whether the head carries a recent signature by a registered key."""
@@ -220,8 +229,8 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def _respond(send: Send, status: int) -> None:
-    """Respond with a bare status and close the connection, without waiting for an unread body."""
-    headers = [(b"content-length", b"0"), (b"connection", b"close")]
+async def _respond(send: Send, status: int, body: bytes = b"") -> None:
+    """Respond and close the connection, without waiting for an unread body."""
+    headers = [(b"content-length", b"%d" % len(body)), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": b""})
+    await send({"type": "http.response.body", "body": body})

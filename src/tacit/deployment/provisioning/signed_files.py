@@ -1,0 +1,188 @@
+"""The two files that people carry between a server and a site: an invitation, and the site's request
+for admission.
+
+Both are short JSON texts. Signatures cover the decoded content, so blanks and line ends do not
+matter. Whoever reads such a file treats it as an attacker's until signatures and fingerprints agree.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from tacit.deployment.transport.certificates import parse_node_key
+from tacit.errors import PeerError
+
+LARGEST_FILE = 65_536
+"""Largest invitation or request in bytes; usual ones have about 2,000."""
+
+SiteName = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")]
+Hex32 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+Hex64 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{128}\Z")]
+HexSignature = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{2,400}\Z")]
+KeyLine = Annotated[
+    str, msgspec.Meta(pattern=r"\Aecdsa-sha2-nistp384 [A-Za-z0-9+/]{1,400}={0,2}\Z")
+]
+Seconds = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
+"""Seconds since 1970, UTC."""
+_SIGNED_BY = ec.ECDSA(hashes.SHA256())
+
+
+class _CarriedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    pass
+
+
+class InvitationContent(_CarriedFile, frozen=True, kw_only=True):
+    """What a server tells a site: its address, the certificate of its authority (PEM; None without
+    TLS), the key that signs this, the site's name, a token that admits it once, and when it ends.
+    """
+
+    server: Annotated[str, msgspec.Meta(max_length=300)]
+    authority: Annotated[str, msgspec.Meta(max_length=8192)] | None
+    server_key: Hex32
+    site: SiteName
+    token: Hex32
+    expires: Seconds
+
+
+class Invitation(_CarriedFile, frozen=True, kw_only=True):
+    """An invitation, signed with the server's signing key."""
+
+    tacit: Literal["invitation"] = "invitation"
+    format: Literal[1] = 1
+    content: InvitationContent
+    signature: Hex64
+
+    def check_signature(self) -> None:
+        """Raise PeerError unless the content is signed with the key that it names."""
+        if not _is_signed(self.content.server_key, self.signature, _signed(self.content)):
+            raise PeerError(
+                "invitation refused: it was changed after the server signed it; ask the server's"
+                " operator for a new one"
+            )
+
+
+class SiteKeys(_CarriedFile, frozen=True, kw_only=True):
+    """Public keys of a site: the one it joins with, and the one that signs terms for other sites."""
+
+    node_key: KeyLine
+    signing_key: Hex32
+
+
+class KeyProof(_CarriedFile, frozen=True, kw_only=True):
+    """Signatures with both keys of a site on the content of its request."""
+
+    node_key: HexSignature
+    signing_key: Hex64
+
+
+class RequestContent(_CarriedFile, frozen=True, kw_only=True):
+    """What a site asks: to be admitted under its name with these keys, by a token, or in place of
+    keys that the server knows.
+    """
+
+    site: SiteName
+    keys: SiteKeys
+    token: Hex32 | None = None
+    replaces: SiteKeys | None = None
+
+
+class AdmissionRequest(_CarriedFile, frozen=True, kw_only=True):
+    """A site's request for admission, signed with its keys, and with its former ones if it replaces
+    them.
+    """
+
+    tacit: Literal["request"] = "request"
+    format: Literal[1] = 1
+    content: RequestContent
+    proof: KeyProof
+    old_proof: KeyProof | None = None
+
+    def check_signatures(self) -> None:
+        """Raise PeerError unless the request is signed with each key that it names."""
+        signed, content = _signed(self.content), self.content
+        if not _is_proved(content.keys, self.proof, signed) or (
+            content.replaces is not None
+            and not (self.old_proof and _is_proved(content.replaces, self.old_proof, signed))
+        ):
+            raise PeerError(
+                f"request of site {content.site} refused: it is not signed with the keys in it; ask"
+                " the site's owner to send the file again"
+            )
+
+
+Carried = TypeVar("Carried", Invitation, AdmissionRequest)
+
+
+def sign_invitation(content: InvitationContent, key: Ed25519PrivateKey) -> Invitation:
+    """Sign an invitation with the server's signing key."""
+    return Invitation(content=content, signature=key.sign(_signed(content)).hex())
+
+
+def prove_keys(
+    content: RequestContent, node_key: ec.EllipticCurvePrivateKey, signing_key: Ed25519PrivateKey
+) -> KeyProof:
+    """Sign the content of a request with both keys of a site."""
+    signed = _signed(content)
+    return KeyProof(
+        node_key=node_key.sign(signed, _SIGNED_BY).hex(), signing_key=signing_key.sign(signed).hex()
+    )
+
+
+def encode_file(carried: Invitation | AdmissionRequest) -> bytes:
+    """The text of a file to carry."""
+    return msgspec.json.format(msgspec.json.encode(carried), indent=1) + b"\n"
+
+
+def read_file(path: Path, kind: type[Carried]) -> Carried:
+    """Read a carried file; raise PeerError if it is too large or not of that kind. Signatures are
+    not checked here.
+    """
+    wanted = "an invitation" if kind is Invitation else "a request for admission"
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise PeerError(
+            f"{path} cannot be read ({error.strerror}); give the file that holds {wanted}"
+        ) from None
+    if len(data) > LARGEST_FILE:
+        raise PeerError(
+            f"{path} has more than {LARGEST_FILE:,} bytes and is not {wanted}; ask for the file again"
+        )
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise PeerError(
+            f"{path} is not {wanted} that this version of Tacit can read ({error}); ask for the file"
+            " again, or update Tacit"
+        ) from None
+
+
+def _signed(content: InvitationContent | RequestContent) -> bytes:
+    kind = "invitation" if isinstance(content, InvitationContent) else "request"
+    return msgspec.msgpack.encode(("tacit file", kind, content))
+
+
+def _is_proved(keys: SiteKeys, proof: KeyProof, signed: bytes) -> bool:
+    try:
+        parse_node_key(keys.node_key).verify(bytes.fromhex(proof.node_key), signed, _SIGNED_BY)
+    except (InvalidSignature, ValueError):
+        return False
+    return _is_signed(keys.signing_key, proof.signing_key, signed)
+
+
+def _is_signed(key: str, signature: str, signed: bytes) -> bool:
+    try:
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(
+            bytes.fromhex(signature), signed
+        )
+    except (InvalidSignature, ValueError):
+        return False
+    return True
