@@ -17,6 +17,16 @@ class PlanError(TacitError):
     exit_code = 2
 
 
+class VersionError(PlanError):
+    """Server and site run versions of Tacit that cannot work together on a plan. `versions` names
+    both, for the other side.
+    """
+
+    def __init__(self, message: str, versions: str) -> None:
+        super().__init__(message)
+        self.versions = versions
+
+
 class DataError(TacitError):
     """A data set is missing, damaged or not shaped as the plan says."""
 

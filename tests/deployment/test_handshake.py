@@ -30,6 +30,8 @@ from tacit.protocol.messages.signed_message import MessageSubject, SignedMessage
 from tacit.randomness import Draws
 from tests.deployment.agreements import SEEN, helper_key, nonce, opened_by, plan_of, terms_of
 
+SENT = SentPlan(text="text", settings="{}", version="1.2")
+
 
 class Messenger:
     """Answers each request as `replies` says, and keeps what was asked."""
@@ -85,9 +87,7 @@ def begun(site: str, clients: tuple[int, ...] = ()) -> BeginResponse:
 
 def handshake(messenger: Any, plan: Any = None, **more: Any) -> Handshake:
     deployment = Deployment(run="job-1", **more)
-    return Handshake(
-        messenger, plan or plan_of(), "the plan's text", deployment, Draws.seeded(3), b"r" * 32
-    )
+    return Handshake(messenger, plan or plan_of(), SENT, deployment, Draws.seeded(3), b"r" * 32)
 
 
 def agree_on_terms(messenger: Any, plan: Any = None, **more: Any) -> Any:
@@ -139,7 +139,9 @@ def test_what_sites_agree_on() -> None:
         0,
         "begin",
     )
-    offer = pack(Offer(plan="the plan's text", simulated_noise=False, measures=True))
+    offer = pack(
+        Offer(plan="text", settings="{}", tacit="1.2", simulated_noise=False, measures=True)
+    )
     assert sent == dict.fromkeys("abc", offer)
     assert terms_sent == dict.fromkeys("abc", pack(BeginRequest(terms=begin.terms)))
 

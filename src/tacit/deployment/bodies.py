@@ -38,20 +38,33 @@ CountsMode = Literal["off", "noisy", "exact"]
 Body = TypeVar("Body", bound=msgspec.Struct)
 Nonce = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 Signature = Annotated[bytes, msgspec.Meta(min_length=64, max_length=64)]
+TacitVersion = Annotated[str, msgspec.Meta(max_length=40, pattern=r"\A[0-9A-Za-z.+-]*\Z")]
+WIRE_FORMAT = 1
+"""Format of the messages between server and sites. It changes when an older version could
+misunderstand a newer one.
+"""
 _LARGEST = 1e300
 """Ends of a range: a difference of two of them is finite."""
 
 
-class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    pass
+class _Strict(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
+):
+    """Fields with their defaults are not sent, so an older version refuses only fields in use."""
 
 
 class Offer(_Strict, frozen=True, kw_only=True):
     """The offer of a run: its plan, whether noise comes from the plan's seed as in a simulation,
     and whether sites are asked to measure models on held-out rows.
+
+    `plan` holds the settings that differ from their defaults, `settings` every setting as the
+    server reads the plan, as JSON. `tacit` and `wire` are the server's version and message format.
     """
 
     plan: Annotated[str, msgspec.Meta(max_length=1 << 20)]
+    settings: Annotated[str, msgspec.Meta(max_length=1 << 20)] = ""
+    tacit: TacitVersion = ""
+    wire: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = WIRE_FORMAT
     simulated_noise: bool = False
     measures: bool = True
 

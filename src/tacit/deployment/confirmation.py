@@ -21,13 +21,14 @@ from tacit.errors import WireError
 
 
 def run_digest(run: str, offer: Offer, terms: bytes) -> str:
-    """SHA-256, as hex, of a run's name, its offer (the plan's text, and where noise comes from) and
+    """SHA-256, as hex, of a run's name, its offer (the plan's texts, and where noise comes from) and
     its terms, byte for byte.
 
     The terms contain a nonce of every site, so two runs never have the same digest, whatever names
     the server gives them.
     """
-    content = msgspec.msgpack.encode(("tacit run", run, offer.plan, offer.simulated_noise, terms))
+    plan = (offer.plan, offer.settings) if offer.settings else offer.plan
+    content = msgspec.msgpack.encode(("tacit run", run, plan, offer.simulated_noise, terms))
     return hashlib.sha256(content).hexdigest()
 
 

@@ -3,6 +3,7 @@
 Loading is strict and reports all problems at once. Nothing here reads data.
 """
 
+from tacit.plan.changes import to_short_toml
 from tacit.plan.codec import (
     QSGD,
     RQM,
@@ -141,6 +142,7 @@ __all__ = [
     "parse_stored",
     "pin_own_parts",
     "text_problems",
+    "to_short_toml",
     "to_toml",
 ]
 

@@ -26,6 +26,7 @@ from tacit.deployment.server.compare_sites import check_sites_agree
 from tacit.deployment.server.messenger import Messenger
 from tacit.deployment.server.missing_replies import build_quorum_error, list_reasons
 from tacit.deployment.server.open_exchange import Replies
+from tacit.deployment.server.sent_plan import SentPlan
 from tacit.errors import RunError, WireError
 from tacit.plan import Plan
 from tacit.plan.codec import readable
@@ -54,18 +55,24 @@ class Deployment:
         """
         return self.test is None or plan.personal or not readable(plan.codec)
 
-    def offer(self, plan: Plan, text: str) -> Offer:
-        """The offer that sites receive; `text` is the plan as it is sent."""
-        return Offer(plan=text, simulated_noise=self.simulated_noise, measures=self.measures(plan))
+    def offer(self, plan: Plan, sent: SentPlan) -> Offer:
+        """The offer that sites receive."""
+        return Offer(
+            plan=sent.text,
+            settings=sent.settings,
+            tacit=sent.version,
+            simulated_noise=self.simulated_noise,
+            measures=self.measures(plan),
+        )
 
 
 @dataclass(frozen=True)
 class Handshake:
-    """A run that is offered: its plan, the text that is sent, and the server's own randomness."""
+    """A run that is offered: its plan, the plan as it is sent, and the server's own randomness."""
 
     messenger: Messenger
     plan: Plan
-    text: str
+    sent: SentPlan
     deployment: Deployment
     draws: Draws
     read_record_key: bytes = b""
@@ -102,7 +109,7 @@ class Handshake:
     @property
     def offer(self) -> Offer:
         """The offer that sites receive."""
-        return self.deployment.offer(self.plan, self.text)
+        return self.deployment.offer(self.plan, self.sent)
 
     def _terms(self, name: str, opened: dict[str, OfferResponse]) -> Terms:
         members, first, most = [], 0, max(opened, key=lambda site: opened[site].clients)

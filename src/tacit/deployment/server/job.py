@@ -28,6 +28,7 @@ from tacit.deployment.server.messenger import Messenger, RequestSettings, SiteTr
 from tacit.deployment.server.missed_requests import MissedRequests
 from tacit.deployment.server.missing_replies import MissingReply
 from tacit.deployment.server.receipts import Receipts
+from tacit.deployment.server.sent_plan import load_sent_plan, store_sent_plan
 from tacit.deployment.server.server_side import ServerInputs, ServerSide
 from tacit.errors import RunError, TacitError
 from tacit.files import replace_file
@@ -85,6 +86,7 @@ def prepare(plan: Plan, root: Path, **settings: object) -> Path:
         re.sub(r"[^A-Za-z0-9_-]", "", place.name).lstrip("-_") or "run"
     )  # sites take no other letters
     deployment = Deployment(run=f"{stem}-{os.urandom(4).hex()}", **settings)  # type: ignore[arg-type]
+    store_sent_plan(place, plan)
     replace_file(place / DEPLOYMENT, json.dumps(asdict(deployment)).encode())
     return place
 
@@ -137,8 +139,8 @@ class DeployedJob:
         self, place: Path, plan: Plan, sites: Sites, deployment: Deployment, observer: Observer
     ) -> None:
         self.place, self.plan, self.deployment, self.observer = place, plan, deployment, observer
-        self.text = plans.to_toml(plan)
-        hashed = hashlib.sha256(self.text.encode()).digest()
+        self.sent = load_sent_plan(place)
+        hashed = hashlib.sha256(self.sent.text.encode()).digest()
         self.messenger = Messenger(
             sites.transport,
             sites.settings,
@@ -182,7 +184,7 @@ class DeployedJob:
         handshake = Handshake(
             self.messenger,
             self.plan,
-            self.text,
+            self.sent,
             self.deployment,
             self.draws,
             key.public_key().public_bytes_raw(),
@@ -249,7 +251,7 @@ class DeployedJob:
         self._end(terms)
 
     def _prepare_delivery(self) -> None:
-        prepare_delivery(self.place, self.plan, self.deployment.offer(self.plan, self.text))
+        prepare_delivery(self.place, self.plan, self.deployment.offer(self.plan, self.sent))
 
     def _end(self, terms: Terms) -> None:
         """Send sites the model, and inform them that the run has ended, with the head of its

@@ -62,6 +62,7 @@ from tacit.deployment.site.terms_checks import (
     describe_trust,
     refuse_without_peers,
 )
+from tacit.deployment.versions import read_offer
 from tacit.errors import RequestError, RunError, WireError
 from tacit.files import replace_file
 from tacit.plan import HashComb, Plan
@@ -319,7 +320,7 @@ def open_run(owner: Owner, run: str, body: bytes, plan_hash: bytes) -> Participa
         raise WireError(
             f"run {run} was opened here with another offer; start the plan as a new run"
         )
-    offer = bodies.unpack(body, Offer)
+    offer = read_offer(body)
     plan = read_plan(offer, plan_hash)
     policy = owner.require_policy()
     no_counts = refuse_unless_allowed(

@@ -14,6 +14,7 @@ from tacit.errors import (
     RequestError,
     RunError,
     TacitError,
+    VersionError,
     WireError,
 )
 from tacit.printable import printable
@@ -79,7 +80,11 @@ def find_status(error: TacitError) -> Status:
 
 
 def find_refusing_rules(error: TacitError) -> str:
-    """The policy keys by which a request was refused, without their values."""
+    """The policy keys by which a request was refused, without their values; or the versions that
+    cannot work together.
+    """
+    if isinstance(error, VersionError):
+        return error.versions[:200]
     return extract_rules(str(error)) if isinstance(error, PolicyError | BudgetError) else ""
 
 

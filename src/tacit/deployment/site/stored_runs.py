@@ -21,6 +21,7 @@ from tacit.deployment.bodies import BeginRequest, Offer, RecordHead
 from tacit.deployment.deployable_plan import refuse_undeployable
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.site_side import PROMISED
+from tacit.deployment.versions import parse_offered
 from tacit.errors import PlanError, RequestError, RunError, WireError
 from tacit.files import UNFINISHED, replace_file, sync_folder
 from tacit.plan import Plan
@@ -93,7 +94,7 @@ def read_plan(offer: Offer, digest: bytes) -> Plan:
         tree = tree_of(offer.plan)
     except ValueError as error:
         raise PlanError(f"offer refused: the plan is not valid TOML ({error})") from None
-    plan = plans.parse(tree)
+    plan = parse_offered(offer, tree)
     plans.check(plan)
     refuse_undeployable(plan, offer.simulated_noise)
     return plan
