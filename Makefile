@@ -7,7 +7,7 @@ CORE := $(VENV)/.core
 READY := $(VENV)/.ready
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: help setup run demo-sites test test-seeds test-wheel lint bench mutants clean
+.PHONY: help setup run demo-sites test test-seeds test-wheel test-upgrade test-sites lint bench mutants clean
 
 help: ## print what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -43,6 +43,12 @@ test-seeds: setup ## run the statistical tests with 50 seeds (long); SEEDS="7 8"
 
 test-wheel: ## build both wheels, install them into an empty environment and use them (needs a package index)
 	$(PYTHON) tests/wheel/try_wheel.py
+
+test-upgrade: setup ## run two versions of Tacit, each from its wheel, as server and sites of each other (minutes)
+	$(BIN)/python -m tests.wheel.try_upgrade
+
+test-sites: setup ## set up a server and three sites in network namespaces by commands alone, and train (minutes)
+	$(BIN)/python -m tests.deploy.three_sites
 
 lint: setup ## check style, types and import rules
 	$(BIN)/ruff check .

@@ -20,10 +20,10 @@ from tacit.deployment import bodies
 from tacit.deployment.bodies import BeginRequest, Offer
 from tacit.deployment.confirmation import run_digest
 from tacit.deployment.server.job import DEPLOYMENT, TERMS
+from tacit.deployment.server.sent_plan import load_sent_plan
 from tacit.negotiation import NegotiationTerms, save
 from tacit.negotiation.result import Negotiated, bind_result
 from tacit.randomness import Draws
-from tacit.runs.run_folder import read_plan
 from tacit.simulation.prepared_rows import prepare
 from tacit.simulation.rehearsal import prepare_rehearsal
 from tacit.training.private.store import PrivateStore
@@ -103,9 +103,10 @@ def seen(tmp_path_factory) -> Iterator[Seen]:
     place = Path(mine.recv())
     models = [_model_at(folder / name) for name in SITES]
     begin = bodies.unpack((place / TERMS).read_bytes(), BeginRequest)
+    sent = load_sent_plan(place)
     run, offer = (
         json.loads((place / DEPLOYMENT).read_bytes())["run"],
-        Offer(plan=plan.to_toml(read_plan(place))),
+        Offer(plan=sent.text, settings=sent.settings),
     )
     digest = run_digest(run, offer, begin.terms)
     bound = hmac.digest(agreed.secret, f"tacit run {begin.read().run} {digest}".encode(), "sha256")

@@ -21,15 +21,28 @@ def to_short_toml(plan: Plan) -> str:
     """The plan as TOML text without the settings that have their defaults. Reading it gives the same
     plan.
 
-    Where a preset would compute something else than a default that the plan keeps, all settings
-    are written out.
+    Defaults that a preset would replace by computed values are written too.
     """
-    tree = _list_changes(plan)
+    tree, whole = _list_changes(plan), dump(plan)
     try:
-        is_same = parse(tree) == plan
+        read = parse(tree)
+        if read != plan:
+            _add_differing(tree, whole, dump(read))
+            read = parse(tree)
     except PlanError:
-        is_same = False
-    return toml.write(tree if is_same else dump(plan))
+        return toml.write(whole)
+    return toml.write(tree if read == plan else whole)
+
+
+def _add_differing(tree: dict[str, Any], wanted: dict[str, Any], found: dict[str, Any]) -> None:
+    """Add the settings that were read otherwise than wanted."""
+    for key, value in wanted.items():
+        if found.get(key) == value:
+            continue
+        if isinstance(value, dict) and isinstance(found.get(key), dict):
+            _add_differing(tree.setdefault(key, {}), value, found[key])
+        else:
+            tree[key] = value
 
 
 def _list_changes(table: Any) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def prepare(plan: Plan, root: Path, **settings: object) -> Path:
         re.sub(r"[^A-Za-z0-9_-]", "", place.name).lstrip("-_") or "run"
     )  # sites take no other letters
     deployment = Deployment(run=f"{stem}-{os.urandom(4).hex()}", **settings)  # type: ignore[arg-type]
-    store_sent_plan(place, plan)
+    store_sent_plan(place, run_folder.read_plan(place))
     replace_file(place / DEPLOYMENT, json.dumps(asdict(deployment)).encode())
     return place
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 import polars as pl
+from msgspec.structs import asdict
 
 from tacit.column_statistics.common_values import find_common_values
 from tacit.column_statistics.number_format import NumberFormat
@@ -166,7 +167,7 @@ def build_disclosure_entry(opened: OfferResponse) -> dict[str, Any]:
         "test_rows": opened.test_rows,
         "largest_weight": opened.largest_weight,
     }
-    return {**facts, "seen": json.loads(msgspec.json.encode(opened.seen))}
+    return {**facts, "seen": json.loads(msgspec.json.encode(asdict(opened.seen)))}
 
 
 def describe_disclosure(rows: SiteRows, seen: ColumnStatistics, policy: Policy) -> list[str]:
