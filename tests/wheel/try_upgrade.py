@@ -110,7 +110,8 @@ def try_case(case: Case, installed: dict[str, Path], folder: Path, port: int) ->
     is_trained = (server.folder / "runs" / "readmissions-1" / "model.safetensors").exists()
     is_right = (case.says in said and not is_trained) if case.says else is_trained
     print(
-        f"{'ok  ' if is_right else 'FAIL'} {case.title}: {'a model' if is_trained else said.strip().splitlines()[-1]}"
+        f"{'ok  ' if is_right else 'FAIL'} {case.title}: {'a model' if is_trained else said.strip().splitlines()[-1]}",
+        flush=True,
     )
     if not is_right:
         print(said)

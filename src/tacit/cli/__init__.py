@@ -53,10 +53,10 @@ app.add_typer(site.commands, name="site", epilog="Example: tacit site join hospi
 app.add_typer(certs.commands, name="certs", epilog="Example: tacit certs renew server")
 app.add_typer(ledger.commands, name="ledger", epilog="Example: tacit ledger show ledger.db")
 
-for command in (invite.invite, invite.admit, invite.revoke, invite.restore):
-    server.commands.command()(command)
-for command in (site_init.init, peers.peers, peers.confirm, peers.rekey):
-    site.commands.command()(command)
+for of_server in (invite.invite, invite.admit, invite.revoke, invite.restore):
+    server.commands.command()(of_server)
+for of_site in (site_init.init, peers.peers, peers.confirm, peers.rekey):
+    site.commands.command()(of_site)
 
 for command in (
     run.run,

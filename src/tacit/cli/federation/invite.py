@@ -152,8 +152,8 @@ def require_same_fingerprint(whose: str, found: str, heard: str | None) -> None:
         is_same = typer.confirm("Does the other side read the same digits?", default=False)
     except typer.Abort:
         raise PlanError(
-            f"{whose}: somebody must compare the fingerprint; answer the question, or give the"
-            " digits with --fingerprint"
+            f"{whose}: somebody must compare the fingerprint; type y, or give the digits with"
+            " --fingerprint"
         ) from None
     if not is_same:
         raise PeerError(f"{whose}: the fingerprint was not confirmed; nothing was changed")

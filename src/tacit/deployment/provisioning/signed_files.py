@@ -2,7 +2,7 @@
 for admission.
 
 Both are short JSON texts. Signatures cover the decoded content, so blanks and line ends do not
-matter. Whoever reads such a file treats it as an attacker's until signatures and fingerprints agree.
+matter. A reader treats such a file as an attacker's until signatures and fingerprints agree.
 """
 
 from __future__ import annotations
