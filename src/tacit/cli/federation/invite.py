@@ -135,7 +135,7 @@ def restore(name: SiteNameArgument, folder: Folder = FOLDER) -> None:
 
 def require_same_fingerprint(whose: str, found: str, heard: str | None) -> None:
     """Show a fingerprint and raise PeerError unless a person says that it is the right one: by the
-    digits that they heard, or by an answer on the terminal.
+    digits that they heard, or by a y on the terminal.
     """
     from tacit.deployment.provisioning.admission import describe_fingerprint
     from tacit.deployment.provisioning.fingerprint import parse_fingerprint
