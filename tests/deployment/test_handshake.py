@@ -25,6 +25,7 @@ from tacit.deployment.server.messenger import RequestSettings
 from tacit.deployment.server.missed_requests import MissedRequests
 from tacit.deployment.server.missing_replies import MissingReply
 from tacit.deployment.server.open_exchange import Replies
+from tacit.deployment.server.sent_plan import SentPlan
 from tacit.errors import BudgetError, PolicyError, RunError
 from tacit.protocol.messages.signed_message import MessageSubject, SignedMessage
 from tacit.randomness import Draws

@@ -13,7 +13,7 @@ from tacit import plan as plans
 from tacit.deployment import bodies, versions
 from tacit.deployment.bodies import Offer
 from tacit.deployment.confirmation import run_digest
-from tacit.deployment.server.messenger import clean_rule_names
+from tacit.deployment.server.missing_replies import clean_rule_names
 from tacit.deployment.site.owner_site import OwnerSite
 from tacit.plan.toml import tree_of
 from tests.deployment.hostile import HostileServer
@@ -60,7 +60,7 @@ def test_a_plan_that_both_versions_know_runs(site: Site) -> None:
 
 def test_a_key_that_the_plan_uses_is_refused_with_both_versions(site: Site) -> None:
     text = plans.to_short_toml(job()) + "\n[novelty]\nstrength = 3\n"
-    assert site.offer(text) == "question"
+    assert site.offer(text) == "plan"
     ours = versions.find_version()
     assert (
         f"the server runs Tacit {NEWER} and this site runs Tacit {ours}, and they cannot work"
@@ -74,7 +74,7 @@ def test_a_key_that_the_plan_uses_is_refused_with_both_versions(site: Site) -> N
 
 def test_an_unknown_key_of_the_same_version_is_just_unknown(site: Site) -> None:
     text = plans.to_short_toml(job()) + "\n[novelty]\nstrength = 3\n"
-    assert site.offer(text, tacit=versions.find_version()) == "question"
+    assert site.offer(text, tacit=versions.find_version()) == "plan"
     assert "cannot work together" not in site.told[-1]
     assert site.server.rule == ""
 
@@ -85,7 +85,7 @@ def test_an_unknown_key_of_the_same_version_is_just_unknown(site: Site) -> None:
 def test_defaults_that_differ_are_named(site: Site, key: str, value: object) -> None:
     """Without the comparison both would train with the same hash of the plan and different settings."""
     assert json.loads(versions.write_settings(job()))[key] != value
-    assert site.offer(settings=change(key, value)) == "question"
+    assert site.offer(settings=change(key, value)) == "plan"
     assert f"different defaults for {key}; write these settings into the plan" in site.told[-1]
 
 
@@ -98,7 +98,7 @@ def test_a_default_that_differs_may_be_written_into_the_plan(site: Site) -> None
 def test_a_table_that_one_version_has_by_default_is_named(site: Site, table: str) -> None:
     settings = json.loads(change(f"{table}.novelty", 1))
     del settings[table]
-    assert site.offer(settings=json.dumps(settings)) == "question"
+    assert site.offer(settings=json.dumps(settings)) == "plan"
     assert f"different defaults for {table};" in site.told[-1]
 
 
@@ -116,7 +116,7 @@ def test_settings_that_are_no_json(site: Site, settings: str) -> None:
     ],
 )
 def test_another_format_of_messages(site: Site, fields: dict[str, Any], sentence: str) -> None:
-    assert site.offer(**fields) == "question"
+    assert site.offer(**fields) == "plan"
     assert f"the server runs Tacit {NEWER}" in site.told[-1]
     assert sentence in site.told[-1]
 

@@ -12,21 +12,18 @@ import typer
 from tacit.cli import tables
 from tacit.cli.exit_codes import CODES, remove_debug, run_command, wants_json
 from tacit.cli.federation import (
-    certs,
     deploy,
     doctor,
-    invite,
     ledger,
     negotiate,
-    peers,
     policy,
     rehearse,
     server,
     site,
-    site_init,
 )
 from tacit.cli.help_text import build_command
 from tacit.cli.jobs import advise, check, disclose, export, init, predict, run, sweep, tune
+from tacit.cli.provisioning import certs, invite, peers, site_init
 from tacit.cli.records import audit, data, reproduce, runs, schema, verify
 
 app = typer.Typer(

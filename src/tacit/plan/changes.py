@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit.errors import PlanError
 from tacit.plan import toml
-from tacit.plan.kinds import fields_of
+from tacit.plan.kinds import list_fields
 from tacit.plan.load import dump, parse
 from tacit.plan.plan import Plan
 
@@ -50,7 +50,7 @@ def _list_changes(table: Any) -> dict[str, Any]:
     always one of them, and a table that is absent by default keeps one key at least.
     """
     found: dict[str, Any] = {}
-    for key, field in fields_of(type(table)).items():
+    for key, field in list_fields(type(table)).items():
         value = getattr(table, key)
         default = None if field.is_required() else field.get_default(call_default_factory=True)
         if value is None:
@@ -67,7 +67,7 @@ def _list_changes(table: Any) -> dict[str, Any]:
 
 
 def _write_out(table: Any) -> dict[str, Any]:
-    fields = {key: getattr(table, key) for key in fields_of(type(table))}
+    fields = {key: getattr(table, key) for key in list_fields(type(table))}
     return {key: _plain(value) for key, value in fields.items() if value is not None}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from tacit.cli import tables
-from tacit.cli.federation.invite import Fingerprint, require_same_fingerprint
+from tacit.cli.provisioning.invite import Fingerprint, require_same_fingerprint
 from tacit.errors import DataError, PlanError
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Commands that set up sites and servers: invitations, admission, keys and certificates."""
