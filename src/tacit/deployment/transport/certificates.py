@@ -147,7 +147,7 @@ def format_node_key(key: ec.EllipticCurvePublicKey) -> str:
 
 
 def make_node_key(path: Path) -> bytes:
-    """Write a site's private key, and its public key to a `.pub` file beside it.
+    """Write a site's private key, and its public key to a `.pub` file next to it.
 
     Returns the public key as one OpenSSH line.
     """

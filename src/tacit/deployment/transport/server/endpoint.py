@@ -1,4 +1,4 @@
-"""Where the SuperLink of a server's folder listens, and the names of the secrets beside it."""
+"""Where the SuperLink of a server's folder listens, and the names of its secrets."""
 
 from __future__ import annotations
 
