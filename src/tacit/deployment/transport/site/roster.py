@@ -28,7 +28,7 @@ def fetch_roster(
     scheme = "http" if root_certificate is None else "https"
     with open_http_client(host, root_certificate) as client:
         request = client.build_request(
-            "POST", f"{scheme}://{join_address(host, port)}/v1/tacit/roster"
+            "POST", f"{scheme}://{join_address(host, port)}/v1/fleet/tacit-roster"
         )
         signer = NodeAuthHttpInterceptor(key, key.public_key())
         try:

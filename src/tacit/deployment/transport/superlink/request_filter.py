@@ -36,6 +36,8 @@ SMALL_BODY_BYTES = 65_536
 """Largest request body of a site that carries no part of a message."""
 
 _SITES = "/v1/fleet/"
+_ROSTER = "/v1/fleet/tacit-roster"
+"""Where a site asks for the public keys of the other sites; the filter itself responds."""
 _SITE_CALLS = {
     "activate-node": SMALL_BODY_BYTES,
     "deactivate-node": SMALL_BODY_BYTES,
@@ -45,12 +47,11 @@ _SITE_CALLS = {
     "pull-object": SMALL_BODY_BYTES,
     "confirm-message-received": SMALL_BODY_BYTES,
     "push-object": None,
+    "tacit-roster": SMALL_BODY_BYTES,
 }
 """Calls that a site may make, and the largest body of each (None: the body limit). Fetching code
 (get-fab) is not among them.
 """
-_ROSTER = "/v1/tacit/roster"
-"""Where a site asks for the public keys of the other sites; the filter itself responds."""
 _SERVER = ("/v1/control/", "/v1/runtime/")
 _IDLE_SECONDS = 10.0
 _MIN_BYTES_PER_SECOND = 32_768
@@ -100,7 +101,7 @@ class RequestFilter:
         except _RequestRefused as refusal:
             await _respond(send, refusal.status)
             return
-        if scope["path"] == _ROSTER:
+        if body is not None and scope["path"] == _ROSTER:
             await _respond(send, 200, await asyncio.to_thread(self._read_roster))
         elif body is not None:
             await self._app(scope, _replay(body, receive), send)
@@ -109,10 +110,7 @@ class RequestFilter:
         """Return how many bytes the body may have; raise if the request is not allowed."""
         path, headers = scope["path"], _read_headers(scope)
         call = path.removeprefix(_SITES) if path.startswith(_SITES) else None
-        call = "roster" if path == _ROSTER else call
-        if scope["method"] != "POST" or not (
-            path.startswith(_SERVER) or path == _ROSTER or call in _SITE_CALLS
-        ):
+        if scope["method"] != "POST" or not (path.startswith(_SERVER) or call in _SITE_CALLS):
             raise _RequestRefused(404)
         if call is None:
             if not hmac.compare_digest(headers.get(SECRET_HEADER, "").encode(), self._secret):
@@ -123,7 +121,7 @@ class RequestFilter:
         if not await asyncio.to_thread(self._is_signed_by_site, headers):
             raise _RequestRefused(401)
         self._on_authenticated(scope.get("client"), headers[FLEET_HTTP_PUBLIC_KEY_HEADER])
-        return 0 if path == _ROSTER else _SITE_CALLS[call] or self._body_limit
+        return _SITE_CALLS[call] or self._body_limit
 
     def _is_signed_by_site(self, headers: dict[str, str]) -> bool:
         """Whether the head carries a recent signature by a registered key."""
