@@ -101,15 +101,37 @@ def try_commands(tacit: Path, folder: Path) -> None:
     )
 
 
+SIGNS = """
+name = "signs"
+[data]
+source = "my.csv"
+clients = 20
+columns = { numeric = ["age", "pay"], categorical = ["town"], label = "bought" }
+[codec]
+name = "sign"
+[server]
+rounds = 1
+"""
+
+
 def try_papers(programs: Path, folder: Path) -> None:
-    """Ask for papers without and with their wheel."""
-    tacit = programs / "tacit"
+    """Ask for papers, and for their data sets and codecs, without and with their wheel."""
+    tacit, job = programs / "tacit", ("run", "signs.toml", "--quiet")
+    (folder / "signs.toml").write_text(SIGNS, encoding="utf-8")
     said = execute(tacit, "reproduce", "list", folder=folder, expected=2)
     need("pip install tacit-papers" in said, "without papers, tacit reproduce says what to install")
+    said = execute(tacit, "data", "where", "iot23", folder=folder, expected=2)
+    need("pip install tacit-papers" in said, "so does the name of a data set of theirs")
+    said = execute(tacit, *job, folder=folder, expected=2)
+    need("pip install tacit-papers" in said, "so does the name of a codec of theirs")
     execute(programs / "python", *PIP, "install", build(folder, ROOT / "papers"), folder=folder)
     listed = execute(tacit, "reproduce", "list", folder=folder)
     papers = ("fedvocab:", "hashcomb:", "lazyinf:", "partfed:", "rr-ldp:")
     need(all(name in listed for name in papers), "with them, it lists five papers")
+    listed = execute(tacit, "data", "list", "--json", folder=folder)
+    need('"iot23"' in listed and '"mnist"' in listed, "tacit data list has their data sets too")
+    execute(tacit, *job, folder=folder)
+    need((folder / "runs" / "signs-1").exists(), "a plan names a codec of theirs")
 
 
 def try_read_only(tacit: Path, folder: Path) -> None:
