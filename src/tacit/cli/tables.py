@@ -115,7 +115,7 @@ def csv_text(table: pl.DataFrame) -> str:
     """A table as CSV; cells and headings that look like a formula are prefixed with an apostrophe."""
     import polars as pl
 
-    from tacit.spreadsheet import escape_cell
+    from tacit.cli.spreadsheet import escape_cell
 
     words = pl.selectors.string() | pl.selectors.categorical() | pl.selectors.enum()
     escaped = table.with_columns(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.spreadsheet import escape_cell, unescape_cell
+from tacit.cli.spreadsheet import escape_cell, unescape_cell
 
 FORMULAS = [
     "=1+1",
