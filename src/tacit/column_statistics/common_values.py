@@ -16,6 +16,8 @@ LEAST_CLIENTS = 10
 """How many clients stand behind a category, at least, where neither a plan nor an owner's policy
 says otherwise.
 """
+MISSING = "(missing)"
+"""The category of a cell without one."""
 
 
 class CommonValues(NamedTuple):

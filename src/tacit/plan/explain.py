@@ -9,7 +9,16 @@ from pydantic.fields import FieldInfo
 
 from tacit.errors import did_you_mean
 from tacit.plan.key_hints import find_key
-from tacit.plan.kinds import OWN, Needs, OrOwn, Per, fields_of, tables_in, tag_of
+from tacit.plan.kinds import (
+    OWN,
+    Needs,
+    OrOwn,
+    Per,
+    fields_of,
+    find_column_table,
+    tables_in,
+    tag_of,
+)
 from tacit.plan.plan import Plan
 
 _WANTED = {
@@ -134,8 +143,12 @@ def _locate(place: Sequence[Any], root: Any) -> _Key:
     """The key of a validation error; for a table selected by name, the path contains the name."""
     keys: list[str] = []
     field: FieldInfo | None = None
-    table, chosen, tables = root, "", {"": root}
+    table, chosen, tables, per_column = root, "", {"": root}, None
     for part in place:
+        if per_column is not None:  # the part is the name of a column
+            keys.append(str(part))
+            tables, per_column = {"": per_column}, None
+            continue
         if len(tables) > 1:
             assert field is not None
             table, chosen = tables[part], f"{'.'.join(keys)}.{tag_of(field.annotation)} = {part!r}"
@@ -146,6 +159,7 @@ def _locate(place: Sequence[Any], root: Any) -> _Key:
             table = tables[""]
             field = fields_of(table).get(str(part))
             tables = tables_in(field.annotation) if field else {}
+            per_column = find_column_table(field.annotation) if field else None
     return _Key(".".join(keys), field, table, chosen)
 
 

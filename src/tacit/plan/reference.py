@@ -13,7 +13,15 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.fields import FieldInfo
 
-from tacit.plan.kinds import OWN, OrOwn, Setting, fields_of, tables_in, tag_of
+from tacit.plan.kinds import (
+    OWN,
+    OrOwn,
+    Setting,
+    fields_of,
+    find_column_table,
+    tables_in,
+    tag_of,
+)
 from tacit.plan.plan import Plan
 
 _HEAD = """\
@@ -39,6 +47,10 @@ This page is written by `python -m tacit.plan.reference`.
 """
 
 
+_COLUMN = "COLUMN"
+"""Stands for the name of a column in a key."""
+
+
 def page() -> str:
     """Return the whole page; raise ValueError if a key has no meaning written beside it."""
     return "\n".join(
@@ -56,7 +68,10 @@ def _keys(table: Any, path: str) -> Iterator[str]:
         inner = tables_in(field.annotation)
         for one in inner.values():
             yield from _keys(one, f"{path}{name}.")
-        if not inner:
+        each = find_column_table(field.annotation)
+        if each is not None:
+            yield from _keys(each, f"{path}{name}.{_COLUMN}.")
+        elif not inner:
             yield f"{path}{name}"
 
 
@@ -66,6 +81,10 @@ def _inner(table: Any, path: str) -> Iterator[str]:
     """
     for name, field in fields_of(table).items():
         inner, below = tables_in(field.annotation), f"{path}{name}"
+        each = find_column_table(field.annotation)
+        if each is not None:
+            yield f"## `[{below}.{_COLUMN}]`\n\n{_first_words(each)}\n"
+            yield from _table(each, f"{below}.{_COLUMN}.")
         if not inner:
             continue
         yield f"## `[{below}]`\n"
@@ -123,6 +142,10 @@ def _takes(kind: Any, limits: Sequence[Any] = ()) -> str:
         return _takes(parts[0], limits)
     if origin is dict and parts[1] == Setting:
         return "table of setting = value"
+    if find_column_table(kind) is not None:
+        return "a table for each column"
+    if origin is dict and parts[0] == parts[1]:
+        return "table of cell = value"
     if origin is dict:
         return (
             "table of column = rule"
