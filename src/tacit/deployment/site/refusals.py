@@ -7,6 +7,7 @@ from __future__ import annotations
 from tacit.errors import (
     BudgetError,
     DataError,
+    MisfitError,
     PlanError,
     PolicyError,
     RunError,
@@ -66,7 +67,11 @@ def find_status(error: TacitError) -> Status:
 
 
 def find_refusing_rules(error: TacitError) -> str:
-    """The policy keys by which a request was refused, without their values."""
+    """The policy keys by which a request was refused, without their values; of rows that do not fit
+    the plan, the columns and kinds of misfit.
+    """
+    if isinstance(error, MisfitError):
+        return error.public[:200]
     return extract_rules(str(error)) if isinstance(error, PolicyError | BudgetError) else ""
 
 

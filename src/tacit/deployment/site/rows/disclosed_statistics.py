@@ -62,7 +62,8 @@ def compute_disclosed_statistics(plan: Plan, rows: SiteRows, policy: Policy) -> 
 
     Classes are those of the rows that take part, each shared by enough clients. Rare categories
     count as unknown. The ends of ranges are rounded, with enough clients at or beyond each end,
-    unless the policy's `disclosures` has "exact_ranges". Missing numbers are disclosed where enough
+    unless the policy's `disclosures` has "exact_ranges". What the plan's schema states is not
+    disclosed. Missing numbers are disclosed where enough
     clients lack one, and a number format where the cells of enough clients show it.
     """
     table, client, limits = rows.table, rows.table.columns.client, policy.limits
@@ -70,7 +71,7 @@ def compute_disclosed_statistics(plan: Plan, rows: SiteRows, policy: Policy) -> 
         plan.features, category_clients=1
     )  # here the owner's limit says how many clients a category needs
     seen, everything = (
-        compute_statistics(table.train, table.columns, settings),
+        compute_statistics(table.train, table.columns, settings, plan.agree_values(table.columns)),
         pl.concat([table.train, table.test]),
     )
     categories = {}
@@ -178,7 +179,7 @@ def describe_disclosure(rows: SiteRows, seen: ColumnStatistics, policy: Policy) 
         "clients" if columns.client else "rows",
         ("exact" if "exact_ranges" in policy.allow.disclosures else "rounded"),
     )
-    told = [f"{len(seen.classes):,} classes of {columns.label!r}"]
+    told = [f"{len(seen.classes):,} classes of {columns.label!r}"] if seen.classes else []
     told += [f"{len(known):,} categories of {name!r}" for name, known in seen.categories.items()]
     told += [
         f"the {exact} range {low:g} to {high:g} of {name!r}"
@@ -188,11 +189,8 @@ def describe_disclosure(rows: SiteRows, seen: ColumnStatistics, policy: Policy) 
     told += [
         f"that {name!r} is written with a decimal {one.mark}" for name, one in seen.formats.items()
     ]
-    sentence = (
-        f"tells the server: {len(rows.owners):,} clients, {len(rows.clients.order):,} rows,"
-        f" {', '.join(told)}"
-    )
-    return [
-        f"{sentence}; each class and category is that of at least {least:,} {who}",
-        *rows.left_out,
-    ]
+    counts = [f"{len(rows.owners):,} clients", f"{len(rows.clients.order):,} rows"]
+    sentence = f"tells the server: {', '.join([*counts, *told])}"
+    named = seen.classes or seen.categories
+    shared = f"; each class and category is that of at least {least:,} {who}" if named else ""
+    return [f"{sentence}{shared}", *rows.left_out]
