@@ -11,7 +11,17 @@ import typer
 
 from tacit.cli import tables
 from tacit.cli.exit_codes import CODES, remove_debug, run_command, wants_json
-from tacit.cli.federation import deploy, doctor, ledger, negotiate, policy, rehearse, server, site
+from tacit.cli.federation import (
+    deploy,
+    doctor,
+    ledger,
+    negotiate,
+    policy,
+    rehearse,
+    server,
+    site,
+    site_check,
+)
 from tacit.cli.help_text import build_command
 from tacit.cli.jobs import advise, check, disclose, export, init, predict, run, sweep, tune
 from tacit.cli.records import audit, data, reproduce, runs, schema, verify
@@ -36,6 +46,7 @@ app.add_typer(
 app.add_typer(
     server.commands, name="server", epilog="Example: tacit server --host 0.0.0.0 --port 8443"
 )
+site.commands.command()(site_check.check)
 app.add_typer(site.commands, name="site", epilog="Example: tacit site join hospital-a")
 app.add_typer(ledger.commands, name="ledger", epilog="Example: tacit ledger show ledger.db")
 

@@ -69,7 +69,7 @@ def load(
     the file. With a `schema`, cells become what it says, and rows that do not fit are left out or
     refused, before anything is split.
     """
-    frame, columns, sentence = _read_rows(data, input_rows, progress, guess=site is None)
+    frame, columns, sentence = read_source(data, input_rows, progress, guess=site is None)
     check_roles(frame, columns, data)
     public = input_rows is None and is_named_source(data.source)
     if site is None and not public:  # a site reports only what enough of its clients have
@@ -146,9 +146,16 @@ def is_named_source(source: str) -> bool:
     )
 
 
-def _read_rows(
-    data: Data, input_rows: object | None, progress: Progress | None, guess: bool
+def read_source(
+    data: Data,
+    input_rows: object | None = None,
+    progress: Progress | None = None,
+    *,
+    guess: bool,
 ) -> tuple[pl.DataFrame, Columns, str]:
+    """Read the rows of `data.source` as they are, with the roles of their columns and a phrase about
+    the source; without `guess`, a file that is not UTF-8 is refused.
+    """
     source = data.source
     if input_rows is not None or source == GIVEN:
         frame, split = from_input_rows(input_rows)

@@ -23,6 +23,7 @@ from tacit.plan.kinds import (
     tag_of,
 )
 from tacit.plan.plan import Plan
+from tacit.plan.tables.schema.column import Cell
 
 _HEAD = """\
 # The plan
@@ -144,7 +145,7 @@ def _takes(kind: Any, limits: Sequence[Any] = ()) -> str:
         return "table of setting = value"
     if find_column_table(kind) is not None:
         return "a table for each column"
-    if origin is dict and parts[0] == parts[1]:
+    if origin is dict and parts[0] == Cell:
         return "table of cell = value"
     if origin is dict:
         return (

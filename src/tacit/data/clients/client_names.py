@@ -33,16 +33,16 @@ def normalise_names(column: pl.Series) -> pl.Series:
     return text.set(text == "", None).alias(column.name)
 
 
-def count_similar_names(names: pl.Series) -> int:
-    """How many names differ from another only in case, leading zeros or a decimal point."""
-    unique = names.cast(pl.String).drop_nulls().unique()
-    plain = unique.str.to_lowercase().str.replace(r"^0+(\d)", "$1").str.replace(r"\.0*$", "")
-    return unique.len() - plain.n_unique()
+def fold_names(names: pl.Series) -> pl.Series:
+    """Names without case, leading zeros and `.0`: names that fold alike may belong to one person."""
+    lower = names.cast(pl.String).str.to_lowercase()
+    return lower.str.replace(r"^0+(\d)", "$1").str.replace(r"\.0*$", "")
 
 
 def describe_similar_names(names: pl.Series) -> list[str]:
     """A sentence for the owner if names that differ may belong to one person."""
-    alike = count_similar_names(names)
+    unique = names.drop_nulls().unique()
+    alike = unique.len() - fold_names(unique).n_unique()
     if not alike:
         return []
     return [

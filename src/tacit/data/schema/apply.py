@@ -160,7 +160,7 @@ def _read_dates(series: pl.Series, column: ColumnSchema, *, is_number: bool) -> 
     elif series.dtype.is_float():
         days = (series / _SECONDS_PER_DAY).floor().cast(pl.Int32, strict=False).cast(pl.Date)
     else:
-        days = _to_cells(series).str.to_date(column.format or "%Y-%m-%d", strict=False)
+        days = _to_cells(series).str.to_date(column.date_format, strict=False)
     seconds = days.cast(pl.Int32).cast(pl.Float64) * _SECONDS_PER_DAY
     values = seconds if is_number else days.cast(pl.String)
     wrong: dict[MisfitKind, pl.Series] = {"not a date": days.is_null()}

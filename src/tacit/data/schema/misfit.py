@@ -76,7 +76,9 @@ def settle_misfits(
 
 def describe_misfit(misfit: Misfit) -> str:
     """A misfit in words, with its number of rows, for the owner of the rows."""
-    return f"{misfit.column!r} is {misfit.kind} in {int(misfit.rows.sum()):,} rows"
+    count = int(misfit.rows.sum())
+    what = "has an unknown value" if misfit.kind == "unknown value" else f"is {misfit.kind}"
+    return f"{misfit.column!r} {what} in {'1 row' if count == 1 else f'{count:,} rows'}"
 
 
 def _join_rows(misfits: Sequence[Misfit], height: int) -> pl.Series:

@@ -16,6 +16,7 @@ import polars as pl
 
 from tacit.column_statistics.common_values import find_common_values
 from tacit.column_statistics.number_format import NumberFormat
+from tacit.column_statistics.rounded_range import round_outward
 from tacit.column_statistics.statistics import ColumnStatistics
 from tacit.data import Habits
 from tacit.errors import PolicyError
@@ -26,9 +27,6 @@ from tacit.privacy.policy import Limits, Policy
 if TYPE_CHECKING:
     from tacit.deployment.bodies import OfferResponse
     from tacit.deployment.site.rows.site_rows import SiteRows
-
-_STEPS = 10
-"""Ends of a range are rounded outward to steps of at least a tenth of it."""
 
 
 def list_common_values(
@@ -144,19 +142,7 @@ def _rounded_range(
             " to"
             " tell its range; the plan must state it in features.ranges"
         )
-    step = _step(low, high)
-    return (math.floor(low / step) * step, math.ceil(high / step) * step) if step else (0.0, 0.0)
-
-
-def _step(low: float, high: float) -> float:
-    """1, 2 or 5 times a power of ten, at least a tenth of the range; of the number itself if there
-    is only one.
-    """
-    least = (high / _STEPS - low / _STEPS) or max(abs(low), abs(high)) / _STEPS
-    if not least:
-        return 0.0
-    power = 10.0 ** math.floor(math.log10(least))
-    return next(power * times for times in (1, 2, 5, 10) if power * times >= least)
+    return round_outward(low, high)
 
 
 def build_disclosure_entry(opened: OfferResponse) -> dict[str, Any]:

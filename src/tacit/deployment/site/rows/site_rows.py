@@ -188,7 +188,7 @@ def describe_unread_columns(frame: pl.DataFrame, columns: Columns) -> list[str]:
     if not others:
         return []
     shown = ", ".join(map(repr, others[:8])) + (", …" if len(others) > 8 else "")
-    return [f"{len(others):,} columns of the file are not in the plan and are not read: {shown}"]
+    return [f"columns of the file that are not in the plan are not read: {shown}"]
 
 
 def _without_marks(table: data.Table) -> tuple[data.Table, RowMarks | None]:

@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 from tacit.column_statistics.agreed_values import AgreedValues
 from tacit.column_statistics.common_values import MISSING
 from tacit.plan.kinds import STRICT, Name
-from tacit.plan.tables.schema.column import ColumnSchema, fits_type, read_end
+from tacit.plan.tables.schema.column import BOOLEANS, ColumnSchema, fits_type, read_end
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -154,18 +154,21 @@ def _value_problems(column: ColumnSchema, role: str) -> list[str]:
         return found
     if role == "label" and column.enum and len(set(column.enum)) < 2:
         return ["enum must have at least two classes of the label"]
-    if len(set(_compare_values(column))) < len(column.enum):
+    if len({_read_value(column, value) for value in column.enum}) < len(column.enum):
         return ["enum contains a value twice; name it once"]
-    own = set(column.names)
-    remapped = [cell for cell, value in column.mapping.items() if cell in own and cell != value]
-    chained = [cell for cell in column.mapping if cell in column.mapping.values()]
-    clashes = [cell for cell in column.missing_values if cell in column.mapping or cell in own]
+    known = {*column.mapping.values(), *(BOOLEANS if column.type == "boolean" else column.enum)}
+    own = {_read_value(column, value) for value in known}
+    clashes = [
+        cell
+        for cell in column.missing_values
+        if cell in column.mapping or _read_value(column, cell) in own
+    ]
     return [
         *(
             f"mapping: {cell!r} is itself a value of the column and cannot mean another; rename it"
             " at the sites"
-            for cell in dict.fromkeys([*remapped, *chained])
-            if column.mapping[cell] != cell
+            for cell, value in column.mapping.items()
+            if _read_value(column, cell) in own - {_read_value(column, value)}
         ),
         *(
             f"missing_values: {cell!r} is also in enum or mapping; remove it there or here"
@@ -174,5 +177,8 @@ def _value_problems(column: ColumnSchema, role: str) -> list[str]:
     ]
 
 
-def _compare_values(column: ColumnSchema) -> list[str | float]:
-    return [float(value) if column.is_number else value.strip() for value in column.enum]
+def _read_value(column: ColumnSchema, cell: str) -> str | float:
+    """What a cell means without a mapping: a number by value, a boolean in one spelling."""
+    if column.is_number and fits_type(column, cell):
+        return float(cell)
+    return BOOLEANS.get(cell.lower(), cell) if column.type == "boolean" else cell.strip()

@@ -14,7 +14,15 @@ from tacit.plan.kinds import STRICT, Many, Name, Needs
 
 ColumnType = Literal["number", "integer", "string", "boolean", "date"]
 DateFormat = Literal["%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y%m%d"]
-Cell = Annotated[str, Len(1, 200)]
+DATE_EXAMPLES: dict[DateFormat, str] = {
+    "%Y-%m-%d": "2000-01-31",
+    "%d.%m.%Y": "31.01.2000",
+    "%d/%m/%Y": "31/01/2000",
+    "%m/%d/%Y": "01/31/2000",
+    "%Y%m%d": "20000131",
+}
+"""How each format writes the last day of January 2000."""
+Cell = Annotated[str, Len(1, 500)]
 BOOLEANS = {"true": "true", "1": "true", "false": "false", "0": "false"}
 """Spellings of a boolean, in lower case; `mapping` adds others."""
 _MOST_VALUES = 1000
@@ -57,6 +65,14 @@ class ColumnSchema:
     """Whether a missing value does not fit. Without it, a numeric column has an additional input
     that marks missing values, and a categorical column has the category `(missing)`.
     """
+
+    @property
+    def date_format(self) -> DateFormat:
+        """How a day is written; raise ValueError for an unknown format."""
+        found = self.format or "%Y-%m-%d"
+        if found not in DATE_EXAMPLES:
+            raise ValueError(f"format {found!r} is not implemented")
+        return found
 
     @property
     def is_number(self) -> bool:
