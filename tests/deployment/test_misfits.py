@@ -147,7 +147,7 @@ CASES = {
             {**row, "patient": " " if number < 10 else row["patient"]}
             for number, row in enumerate(rows)
         ],
-        "10 rows name no client in 'patient', and take no part",
+        "'patient' names no client in 10 rows; such rows take no part",
         "rows without a client",
     ),
 }  # fmt: skip

@@ -13,6 +13,8 @@ def normalise_names(column: pl.Series) -> pl.Series:
     """
     if column.dtype.is_integer():
         return column
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
     if column.dtype.is_float() or column.dtype.is_decimal():
         whole = column.cast(pl.Int64, strict=False)
         column = (

@@ -76,9 +76,14 @@ def settle_misfits(
 
 def describe_misfit(misfit: Misfit) -> str:
     """A misfit in words, with its number of rows, for the owner of the rows."""
-    count = int(misfit.rows.sum())
     what = "has an unknown value" if misfit.kind == "unknown value" else f"is {misfit.kind}"
-    return f"{misfit.column!r} {what} in {'1 row' if count == 1 else f'{count:,} rows'}"
+    return f"{misfit.column!r} {what} in {count_rows(misfit.rows)}"
+
+
+def count_rows(wrong: pl.Series) -> str:
+    """The number of rows that are marked, in words."""
+    count = int(wrong.sum())
+    return "1 row" if count == 1 else f"{count:,} rows"
 
 
 def _join_rows(misfits: Sequence[Misfit], height: int) -> pl.Series:

@@ -16,7 +16,13 @@ from tacit.data.clients.client_names import fold_names
 from tacit.data.load import read_source
 from tacit.data.row_reader import RowReader
 from tacit.data.schema.apply import apply_schema
-from tacit.data.schema.misfit import Misfit, MisfitRules, describe_misfit, settle_misfits
+from tacit.data.schema.misfit import (
+    Misfit,
+    MisfitRules,
+    count_rows,
+    describe_misfit,
+    settle_misfits,
+)
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.rows.site_rows import adapt_data_settings, describe_unread_columns
 from tacit.errors import DataError, did_you_mean
@@ -98,7 +104,9 @@ def _find_client_problems(frame: pl.DataFrame, client: str | None) -> Iterator[R
     names = data.normalise_names(frame[client]).cast(pl.String)
     if names.null_count():
         rows = _number_rows(names.is_null())
-        sentence = f"{len(rows):,} rows name no client in {client!r}, and take no part"
+        sentence = (
+            f"{client!r} names no client in {count_rows(names.is_null())}; such rows take no part"
+        )
         yield RowMisfit(column=client, sentence=sentence, rows=rows)
     written = pl.DataFrame(
         {"name": names, "folded": fold_names(names), "cell": to_text(frame[client])}
@@ -160,7 +168,7 @@ def _find_without_schema(frame: pl.DataFrame, reader: RowReader) -> Iterator[Row
     ):
         empty = to_text(frame[label]).is_null()
         if empty.any():
-            sentence = f"{int(empty.sum()):,} rows have no label in {label!r} and are left out"
+            sentence = f"{label!r} has no label in {count_rows(empty)}; such rows are left out"
             yield RowMisfit(column=label, sentence=sentence, rows=_number_rows(empty))
     numbers = {
         name: ColumnSchema(type="number")
