@@ -33,6 +33,16 @@ class DataError(TacitError):
     exit_code = 2
 
 
+class MisfitError(DataError):
+    """Rows are not as the plan says. `public` names columns and kinds of misfit, never a cell or a
+    count: a site sends it to the server.
+    """
+
+    def __init__(self, message: str, public: str = "") -> None:
+        super().__init__(message)
+        self.public = public
+
+
 class ChainError(TacitError):
     """A codec was combined with stages in a way that is meaningless or has no guarantee."""
 

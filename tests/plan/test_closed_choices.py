@@ -24,13 +24,15 @@ from tacit.codecs.votes import head
 from tacit.data.clients.divide import divide
 from tacit.data.decimals import choose_formats, find_decimal_evidence
 from tacit.data.k_anonymity import release, rules
+from tacit.data.schema.apply import apply_schema
+from tacit.data.schema.misfit import Misfit, MisfitRules, settle_misfits
 from tacit.errors import PlanError
 from tacit.features import tabular
 from tacit.features.encoding import _encode_text
 from tacit.features.fitting import _projection
 from tacit.features.text import hashed_text
 from tacit.plan import Plan
-from tacit.plan.kinds import list_fields, tables_in
+from tacit.plan.kinds import find_column_table, list_fields, tables_in
 from tacit.plan.presets import privacy as presets_privacy
 from tacit.plan.presets.privacy import expanded
 from tacit.plan.tables import server as server_table
@@ -77,6 +79,8 @@ def tables(table: type) -> Iterator[type]:
     for field in list_fields(table).values():
         for inner in tables_in(field.annotation).values():
             yield from tables(inner)
+        if each := find_column_table(field.annotation):
+            yield from tables(each)
 
 
 DECLARED = {
@@ -117,6 +121,10 @@ def server_with(key: str) -> plan.Server:
 
 def share_with(key: str) -> plan.RowSharing:
     return unknown(plan.RowSharing(k=2), key)
+
+
+def schema_with(key: str) -> plan.Schema:
+    return plan.Schema(columns={"c": unknown(plan.ColumnSchema(type="date"), key)})
 
 
 def features_with(key: str) -> plan.Features:
@@ -168,6 +176,14 @@ CONSUMERS: dict[str, Callable[[], object]] = {
         {"n": find_decimal_evidence(pl.Series(["1"]))}, UNKNOWN, True
     ),  # type: ignore[arg-type]
     "Data.deal": lambda: SimulatedArm._learner(_arm_with_deal()),  # type: ignore[arg-type]
+    "Schema.misfits": lambda: settle_misfits(
+        FRAME,
+        [Misfit("n", "out of range", pl.Series([True, False]))],
+        unknown(plan.Schema(), "misfits"),
+        MisfitRules(),
+    ),
+    "ColumnSchema.type": lambda: apply_schema(FRAME, COLUMNS, schema_with("type")),
+    "ColumnSchema.format": lambda: apply_schema(FRAME, COLUMNS, schema_with("format")),
     "RowSharing.rule": lambda: rules.find_allowed_classes(
         None, np.zeros(1, np.int64), 2, share_with("rule")
     ),  # type: ignore[arg-type]

@@ -12,6 +12,9 @@ def keys(node: dict[str, Any], everything: dict[str, Any], path: str = "") -> se
     """Return the keys a schema describes, with their tables."""
     found = set()
     for name, inner in node.get("properties", {}).items():
+        each, below = inner.get("additionalProperties", {}), f"{path}{name}."
+        if "$ref" in each:  # a table for each column
+            inner, below = each, f"{below}COLUMN."
         outer = [inner, *inner.get("anyOf", ())]
         choices = [*outer, *(choice for one in outer for choice in one.get("oneOf", ()))]
         tables = [
@@ -20,7 +23,7 @@ def keys(node: dict[str, Any], everything: dict[str, Any], path: str = "") -> se
         found |= (
             {f"{path}{name}"}
             if not tables
-            else set().union(*(keys(one, everything, f"{path}{name}.") for one in tables))
+            else set().union(*(keys(one, everything, below) for one in tables))
         )
     return found
 

@@ -43,7 +43,7 @@ def build_rowless_model(
     """
     columns = plan.data.columns
     sources = gather_feature_sources(columns, plan.features)
-    fitted = fit_features(statistics, columns, plan.features, sources)
+    fitted = fit_features(plan, statistics, columns, sources)
     # Without rows there are no words, so no public vectors of any are needed.
     wordless = replace(plan, private=replace(plan.private, start="random"))
     empty = build_empty_table(columns, fitted)

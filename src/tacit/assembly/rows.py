@@ -26,21 +26,25 @@ class EncodedTables(NamedTuple):
 
 
 def fit_features(
+    plan: Plan,
     statistics: ColumnStatistics,
     columns: Columns,
-    settings: Features,
     sources: FeatureSources,
     public: pl.DataFrame | None = None,
 ) -> features.Fitted:
-    """Fit features on merged column statistics; `public` are the rows a projection is fitted on."""
+    """Fit features on merged column statistics; `public` are the rows a projection is fitted on.
+
+    What the plan's schema states replaces what the statistics say.
+    """
     return features.fit_statistics(
         statistics,
         columns,
-        settings,
+        plan.features,
         sources.secret,
         sources.reader,
         public,
         sources.listed_words,
+        plan.agree_values(columns),
     )
 
 

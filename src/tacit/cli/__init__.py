@@ -20,6 +20,7 @@ from tacit.cli.federation import (
     rehearse,
     server,
     site,
+    site_check,
 )
 from tacit.cli.help_text import build_command
 from tacit.cli.jobs import advise, check, disclose, export, init, predict, run, sweep, tune
@@ -46,6 +47,7 @@ app.add_typer(
 app.add_typer(
     server.commands, name="server", epilog="Example: tacit server --host 0.0.0.0 --port 8443"
 )
+site.commands.command()(site_check.check)
 app.add_typer(site.commands, name="site", epilog="Example: tacit site join hospital-a")
 app.add_typer(certs.commands, name="certs", epilog="Example: tacit certs renew server")
 app.add_typer(ledger.commands, name="ledger", epilog="Example: tacit ledger show ledger.db")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 LEAST_CLIENTS = 10
 """Minimum number of clients that have a category, unless a plan or an owner's policy sets another.
 """
+MISSING = "(missing)"
+"""The category of a cell without one."""
 
 
 class CommonValues(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tacit.data.clients.client_count import find_most_clients, require_room, require_test_rows
+from tacit.data.clients.client_names import describe_similar_names, normalise_names
 from tacit.data.clients.divide import (
     compute_label_shares,
     divide,
@@ -39,6 +40,7 @@ __all__ = [
     "build_starter",
     "clean_as_in_training",
     "compute_label_shares",
+    "describe_similar_names",
     "divide",
     "divide_test",
     "fetch",
@@ -56,6 +58,7 @@ __all__ = [
     "load_vectors",
     "load_word_list",
     "merge_roles",
+    "normalise_names",
     "read_new_rows",
     "read_public_rows",
     "require_room",

@@ -6,22 +6,23 @@ No result depends on a number in another row: features replace missing numbers b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
+from tacit.column_statistics.common_values import MISSING
 from tacit.column_statistics.number_format import TOLD, DecimalMark, NumberFormat
 from tacit.column_statistics.statistics import sort_naturally
 from tacit.data.decimals import choose_formats, find_decimal_evidence, parse_cells
 from tacit.data.images import decode_images
 from tacit.data.roles.column_kinds import drop_blanks
-from tacit.data.roles.roles import find_free_name
+from tacit.data.roles.roles import find_free_name, name_publicly
 from tacit.data.table import Habits
-from tacit.errors import DataError
+from tacit.errors import DataError, MisfitError
 from tacit.plan import Columns
 
-MISSING = "(missing)"
 _EXACT = 2**53
 """Integers below this are exact in floating point."""
 
@@ -82,10 +83,12 @@ def drop_incomplete_rows(
 
 
 def keep_known_classes(
-    train: pl.DataFrame, test: pl.DataFrame, label: str
+    train: pl.DataFrame, test: pl.DataFrame, label: str, stated: Sequence[str] = ()
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
-    """Drop rows whose class does not occur among the train rows."""
-    classes = sort_naturally(train[label].cast(pl.String).unique().to_list())
+    """Drop rows whose class does not occur among the train rows, unless the plan states the
+    classes.
+    """
+    classes = sort_naturally(stated or train[label].cast(pl.String).unique().to_list())
     kept = test.filter(pl.col(label).cast(pl.String).is_in(classes))
     lost = test.height - kept.height
     as_class = pl.col(label).cast(pl.String).cast(pl.Enum(classes))
@@ -203,10 +206,11 @@ def _to_numbers(series: pl.Series, written: NumberFormat) -> tuple[pl.Series, li
         numbers = numbers.set(~numbers.is_finite(), None)
     missing, other = numbers.null_count(), len(drop_blanks(series.filter(numbers.is_null())))
     if missing == len(numbers) or 2 * other > len(numbers) - missing + other:
-        raise DataError(
+        raise MisfitError(
             f"data.columns.numeric: {series.name!r} has no number in {missing:,} of"
             f" {len(numbers):,} cells; put it under data.columns.categorical or text, or leave it"
-            " out"
+            " out",
+            f"{name_publicly((), series.name)} not a number",
         )
     if missing:
         notes.append(

@@ -12,7 +12,7 @@ from typing import NamedTuple, assert_never
 import polars as pl
 
 from tacit.column_statistics.number_format import DecimalMark, NumberFormat
-from tacit.errors import DataError
+from tacit.errors import MisfitError
 
 _SIGN, _POWER = r"^[+-]?", r"([eE][+-]?\d+)?$"
 _UNCLEAR = rf"{_SIGN}[1-9]\d{{0,2}}[.,]\d{{3}}$"
@@ -47,7 +47,7 @@ def choose_formats(
 
     `pinned` is set by a plan or an owner. Otherwise a column follows its own unambiguous cells;
     without any, those of the other columns, or a decimal point if these show nothing or both.
-    Raises DataError for a column that shows both marks and has ambiguous cells; and, unless
+    Raises MisfitError for a column that shows both marks and has ambiguous cells; and, unless
     `pinned` comes from the file's owner (`vouched`), for one that shows the other mark and has
     ambiguous cells.
     """
@@ -81,19 +81,21 @@ def _has_comma(mark: DecimalMark) -> bool:
 
 def _refuse_both(name: str, pinned: DecimalMark | None, both: bool) -> None:
     if both and pinned is None:
-        raise DataError(
+        raise MisfitError(
             f"column {name!r} has numbers with a decimal point, numbers with a decimal comma, and"
             " ambiguous cells such as 1,234 or 1.234; set data.decimal to 'point' or 'comma' (at a"
-            " site: decimal in site.toml)"
+            " site: decimal in site.toml)",
+            "both decimal marks in one column",
         )
 
 
 def _refuse_other(name: str, pinned: DecimalMark, other: bool) -> None:
     if other:
-        raise DataError(
+        raise MisfitError(
             f"column {name!r}: the plan has data.decimal = {pinned!r}, but this file seems to use"
             " the other mark, under which cells such as 1,234 or 1.234 are different numbers;"
-            " check the file and set decimal to 'point' or 'comma' in site.toml"
+            " check the file and set decimal to 'point' or 'comma' in site.toml",
+            "another decimal mark than the plan",
         )
 
 

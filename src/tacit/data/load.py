@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit.column_statistics.number_format import DecimalMark
-from tacit.data.clean import DecimalSetting, clean, drop_incomplete_rows, keep_known_classes
+from tacit.data.clean import clean, drop_incomplete_rows, keep_known_classes
 from tacit.data.download.fetch import Progress
 from tacit.data.download.store import read_data_set, read_entry
 from tacit.data.held_out import hold_out_rows
@@ -21,10 +20,12 @@ from tacit.data.named.entry import NamedDataSet
 from tacit.data.personal.detect import check_personal
 from tacit.data.read import TextFormat, is_file_source, read_file
 from tacit.data.roles.roles import check_roles, merge_roles
+from tacit.data.row_reader import RowReader, SiteFile
 from tacit.data.table import Table
 from tacit.errors import DataError
 from tacit.extensions import Reference
-from tacit.plan import GIVEN, Columns, Data
+from tacit.plan import GIVEN, Columns, Data, Schema
+from tacit.plan.tables.schema import agree_values
 from tacit.randomness import Draws
 
 Mark = Callable[[pl.DataFrame], pl.DataFrame]
@@ -44,12 +45,6 @@ class MarkedRows(NamedTuple):
     by: str
 
 
-class SiteFile(NamedTuple):
-    """Facts that the owner of a site states about its file: the decimal mark, if any."""
-
-    decimal: DecimalMark | None = None
-
-
 def load(
     data: Data,
     draws: Draws,
@@ -60,6 +55,7 @@ def load(
     mark: Mark | None = None,
     split: Split | None = None,
     site: SiteFile | None = None,
+    schema: Schema | None = None,
 ) -> Table:
     """Load the rows of `data.source`, split into train and test, cleaned, and limited to
     `data.limit`.
@@ -72,9 +68,10 @@ def load(
     rows of fewer classes: `least_classes` is the minimum. `mark` may change rows after reading, or
     add columns, which are kept. `split` divides the rows, if given. At a site nothing is guessed
     that one client's rows could change for all others: `site` holds the owner's statements about
-    the file.
+    the file. With a `schema`, cells become what it says, and rows that do not fit are left out or
+    refused, before anything is split.
     """
-    frame, columns, sentence, public = _read_rows(data, input_rows, progress, guess=site is None)
+    frame, columns, sentence, public = read_source(data, input_rows, progress, guess=site is None)
     check_roles(frame, columns, data)
     if site is None and not public:  # a site reports only what enough of its clients have
         check_personal(frame, columns)
@@ -82,12 +79,14 @@ def load(
     if mark is not None:
         there, frame = set(frame.columns), mark(frame)
         wanted += [name for name in frame.columns if name not in there]
+    reader = RowReader(data, columns, schema, site)
+    frame, left_out = reader.read(frame)
     dropped = list[str]()
     if split is not None:
         train, test, how = split(frame, columns, wanted)
     else:
         train, test, how, dropped = _divide_rows(
-            frame.select(wanted), columns, data, draws, in_one_place=site is None
+            frame.select(wanted), reader, draws, in_one_place=site is None
         )
     if data.validation > 0:
         train, test = _hold_out(
@@ -97,31 +96,36 @@ def load(
             f"{how}; the model is evaluated on a share {data.validation:g} of the train rows; the"
             " test rows are not used"
         )
-    decimal = _choose_decimal(data, site)
-    train, test, repairs, habits = clean(train, test, columns, data.partition == "client", decimal)
+    train, test, repairs, habits = clean(
+        train, test, columns, data.partition == "client", reader.decimal
+    )
     train, test, cut = _limit_rows(train, test, data, draws)
     _check_classes(train, columns, data, least_classes)
-    train, test, strangers = keep_known_classes(train, test, columns.label or "")
+    classes = agree_values(schema, columns).classes
+    train, test, strangers = keep_known_classes(train, test, columns.label or "", classes)
     counts = f"{train.height:,} train and {test.height:,} test rows"
-    said = f"{sentence}: {'; '.join([counts, how, *dropped, *repairs, *cut, *strangers])}."
-    return Table(train=train, test=test, columns=columns, source=said, habits=habits, public=public)
+    notes = [counts, how, *left_out, *dropped, *repairs, *cut, *strangers]
+    return Table(
+        train=train,
+        test=test,
+        columns=columns,
+        source=f"{sentence}: {'; '.join(notes)}.",
+        habits=habits,
+        public=public,
+        left_out=tuple(left_out),
+    )
 
 
 def _divide_rows(
-    rows: pl.DataFrame, columns: Columns, data: Data, draws: Draws, *, in_one_place: bool
+    rows: pl.DataFrame, reader: RowReader, draws: Draws, *, in_one_place: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame, str, list[str]]:
     """Divide rows into train and test rows; also return how, and notes on dropped rows."""
+    data, columns = reader.data, reader.columns
     if data.test_source:
-        return *_from_test_file(rows, data), []
+        return _from_test_file(rows, reader)
     # Before the split, so that the number of train rows does not depend on the seed.
     complete, dropped = drop_incomplete_rows(rows, columns, data.partition == "client")
     return *_split(complete, columns, data, draws, in_one_place=in_one_place), dropped
-
-
-def _choose_decimal(data: Data, site: SiteFile | None) -> DecimalSetting:
-    if site is None:
-        return DecimalSetting(data.decimal)
-    return DecimalSetting(site.decimal or data.decimal, vouched=site.decimal is not None)
 
 
 def resolve_columns(data: Data, *, import_code: bool) -> Columns:
@@ -148,7 +152,7 @@ def is_named_source(source: str) -> bool:
     )
 
 
-class _Source(NamedTuple):
+class SourceRows(NamedTuple):
     """Rows as read, their column roles, where they are from, and whether they are a named public
     data set.
     """
@@ -159,43 +163,48 @@ class _Source(NamedTuple):
     public: bool = False
 
 
-def _read_rows(
-    data: Data, input_rows: object | None, progress: Progress | None, guess: bool
-) -> _Source:
+def read_source(
+    data: Data,
+    input_rows: object | None = None,
+    progress: Progress | None = None,
+    *,
+    guess: bool,
+) -> SourceRows:
+    """Read the rows of `data.source` as they are; without `guess`, a file that is not UTF-8 is refused."""
     source = data.source
     if input_rows is not None or source == GIVEN:
         frame, split = from_input_rows(input_rows)
-        return _Source(frame, _set_split_column(data.columns, split), "Rows passed in Python")
+        return SourceRows(frame, _set_split_column(data.columns, split), "Rows passed in Python")
     if isinstance(source, Reference):
         return _read_own(source, data.columns, progress)
     if source.startswith("hf:"):
         name = source.removeprefix("hf:")
         frame, split = from_hub(name)
-        return _Source(
+        return SourceRows(
             frame, _set_split_column(data.columns, split), f"Hugging Face data set {name}"
         )
     if is_file_source(source):
         frame, note = read_file(
             source, TextFormat(encoding=data.encoding, header=data.header, guess=guess)
         )
-        return _Source(frame, data.columns, f"File {source}{note}")
+        return SourceRows(frame, data.columns, f"File {source}{note}")
     columns = merge_roles(get_entry(source).columns, data.columns)
     frame, sentence = read_data_set(source, progress)
-    return _Source(frame, columns, sentence, public=True)
+    return SourceRows(frame, columns, sentence, public=True)
 
 
-def _read_own(source: Reference, columns: Columns, progress: Progress | None) -> _Source:
+def _read_own(source: Reference, columns: Columns, progress: Progress | None) -> SourceRows:
     """Read a data set of the user's own; the caller has permission to run the code."""
     found = load_own_data_set(source)
     if isinstance(found, NamedDataSet):
         frame, sentence = read_entry(found, progress)
-        return _Source(frame, merge_roles(found.columns, columns), sentence, public=True)
+        return SourceRows(frame, merge_roles(found.columns, columns), sentence, public=True)
     frame, split = from_input_rows(found())
-    return _Source(frame, _set_split_column(columns, split), f"Data set {source.path}")
+    return SourceRows(frame, _set_split_column(columns, split), f"Data set {source.path}")
 
 
 def _set_split_column(columns: Columns, split: str | None) -> Columns:
-    return dataclasses.replace(columns, split=split) if split and not columns.split else columns
+    return replace(columns, split=split) if split and not columns.split else columns
 
 
 def _select_columns(columns: Columns, data: Data) -> set[str]:
@@ -227,9 +236,11 @@ def _split(
     return train, test, how
 
 
-def _from_test_file(train: pl.DataFrame, data: Data) -> tuple[pl.DataFrame, pl.DataFrame, str]:
+def _from_test_file(
+    train: pl.DataFrame, reader: RowReader
+) -> tuple[pl.DataFrame, pl.DataFrame, str, list[str]]:
     """Use all rows for training and read the test rows from `data.test_source`."""
-    source = str(data.test_source)
+    data, source = reader.data, str(reader.data.test_source)
     rows, note = read_file(
         source, TextFormat(encoding=data.encoding, header=data.header), key="data.test_source"
     )
@@ -244,8 +255,11 @@ def _from_test_file(train: pl.DataFrame, data: Data) -> tuple[pl.DataFrame, pl.D
     known = [
         pl.col(name) if name in rows.columns else pl.lit(None).alias(name) for name in train.columns
     ]
-    test = rows.select(known).cast(train.schema, strict=False)
-    return train, test, f"test rows are those of {source}{note}"
+    anyone = reader._replace(data=replace(data, partition="iid"))  # test rows need no client
+    read, left_out = anyone.read(rows.select(known))
+    test = read.cast(train.schema, strict=False)
+    notes = [f"{one} of {source}" for one in left_out]
+    return train, test, f"test rows are those of {source}{note}", notes
 
 
 def _hold_out(

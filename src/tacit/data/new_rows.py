@@ -8,14 +8,17 @@ from pathlib import Path
 
 import polars as pl
 
+from tacit.column_statistics.common_values import MISSING
 from tacit.column_statistics.number_format import NumberFormat
-from tacit.data.clean import MISSING, DecimalSetting, detect_number_formats, parse_numbers, to_text
+from tacit.data.clean import DecimalSetting, detect_number_formats, parse_numbers, to_text
 from tacit.data.images import decode_images
 from tacit.data.input_rows import from_input_rows
 from tacit.data.read import TextFormat, is_file_source, read_file
+from tacit.data.schema.apply import apply_schema
+from tacit.data.schema.misfit import describe_misfit
 from tacit.data.table import Habits
 from tacit.errors import DataError, did_you_mean
-from tacit.plan import Columns
+from tacit.plan import Columns, Schema
 
 
 def list_input_columns(columns: Columns) -> tuple[str, ...]:
@@ -51,17 +54,26 @@ def read_new_rows(rows: object, columns: Columns) -> tuple[pl.DataFrame, list[st
 
 
 def clean_as_in_training(
-    frame: pl.DataFrame, columns: Columns, habits: Habits, categories: Mapping[str, tuple[str, ...]]
+    frame: pl.DataFrame,
+    columns: Columns,
+    habits: Habits,
+    categories: Mapping[str, tuple[str, ...]],
+    schema: Schema | None = None,
 ) -> tuple[pl.DataFrame, list[str]]:
     """Select and clean the columns a model reads as in training; also return a sentence for each
     difference.
 
     Edge cases: a missing text is empty; a cell without a number is null, which features read as the
     middle of the column's range; categories that training did not have count as zero. Rows stay as
-    many and in their order.
+    many and in their order. A cell that does not fit the `schema` counts as missing.
     """
     _check_names(frame, columns)
     notes: list[str] = []
+    if schema is not None:
+        frame, misfits = apply_schema(
+            frame.select(list_input_columns(columns)), columns, schema, formats=habits.formats
+        )
+        notes += [f"{describe_misfit(one)} and counts as missing there" for one in misfits]
     texts = [to_text(frame[name]).fill_null("") for name in columns.text]
     if texts and (
         empty := int(

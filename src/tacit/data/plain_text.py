@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tacit.errors import DataError
+from tacit.errors import DataError, MisfitError
 
 PACKED = {".gz": "gzip", ".zst": "zstd"}
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -101,9 +101,10 @@ def _decode(content: bytes, encoding: str | None, guess: bool) -> tuple[bytes, s
         content.decode("utf-8")
     except UnicodeDecodeError as error:
         if not guess:
-            raise DataError(
+            raise MisfitError(
                 f"the site's file is not UTF-8 (byte {error.start:,}); save it as UTF-8, or set"
-                " encoding in site.toml, for example encoding = 'cp1252'"
+                " encoding in site.toml, for example encoding = 'cp1252'",
+                "the encoding is not UTF-8",
             ) from None
         return _decode_as_guessed(content)
     return content, ""

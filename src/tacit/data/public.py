@@ -17,7 +17,7 @@ from tacit.data.read import is_file_source
 from tacit.data.table import Table
 from tacit.errors import DataError
 from tacit.extensions import Reference
-from tacit.plan import Columns, Data, Public
+from tacit.plan import Columns, Data, Public, Schema
 from tacit.randomness import Draws
 
 _LEAST = 2
@@ -25,7 +25,12 @@ _LEAST = 2
 
 
 def set_aside(
-    table: Table, public: Public, draws: Draws, progress: Progress | None = None
+    table: Table,
+    public: Public,
+    draws: Draws,
+    progress: Progress | None = None,
+    *,
+    schema: Schema | None = None,
 ) -> tuple[Table, pl.DataFrame]:
     """Split the table into the clients' rows and the server's public rows; rows of another source
     leave the table unchanged.
@@ -33,10 +38,10 @@ def set_aside(
     Guarantees: each train row is in one of the two, in its old order.
     """
     if public.source:
-        label = table.columns.label or ""
-        classes = table.train[label].cast(pl.String).unique().sort().to_list()
+        classes = table.train.schema[table.columns.label or ""]
+        assert isinstance(classes, pl.Enum), "a loaded table's label is an Enum"
         return table, read_public_rows(
-            public, table.columns, classes, table.train.schema[label], draws, progress
+            public, table.columns, classes, draws, progress, schema=schema
         )
     rows = table.train.height
     count = round(public.share * rows)
@@ -55,14 +60,13 @@ def set_aside(
 def read_public_rows(
     public: Public,
     columns: Columns,
-    classes: list[str],
-    kind: pl.DataType,
+    classes: pl.Enum,
     draws: Draws,
     progress: Progress | None = None,
+    *,
+    schema: Schema | None = None,
 ) -> pl.DataFrame:
-    """Read some train rows of another source, with the clients' columns and classes; `kind` is the
-    type of their label column.
-    """
+    """Read some train rows of another source, with the clients' columns, classes and schema."""
     source, label = public.source or "", columns.label or ""
     needed = [
         *columns.text,
@@ -74,25 +78,25 @@ def read_public_rows(
     asked = (
         replace(columns, client=None, split=None, quasi=()) if _takes_roles(source) else Columns()
     )
-    rows = load(Data(source=source, columns=asked), draws, progress=progress).train
+    settings = Data(source=source, columns=asked)
+    rows = load(settings, draws, progress=progress, schema=schema).train
     missing = [name for name in needed if name not in rows.columns]
     if missing:
         raise DataError(
             f"public.source = {source!r} lacks columns of the clients' rows: {', '.join(missing)};"
             " rename its columns"
         )
+    known = sorted(classes.categories.to_list())
     others = [
-        name
-        for name in rows[label].cast(pl.String).unique().sort().to_list()
-        if name not in classes
+        name for name in rows[label].cast(pl.String).unique().sort().to_list() if name not in known
     ]
     if others:
         raise DataError(
             f"public.source = {source!r} has labels that the clients do not have:"
-            f" {', '.join(others[:20])}; rename them to {', '.join(classes[:20])}"
+            f" {', '.join(others[:20])}; rename them to {', '.join(known[:20])}"
         )
     rows = rows.select(
-        pl.col(name).cast(pl.String).cast(kind) if name == label else name for name in needed
+        pl.col(name).cast(pl.String).cast(classes) if name == label else name for name in needed
     )
     return _draw_share(rows, public.share, draws)
 

@@ -20,7 +20,7 @@ from polars import selectors
 from tacit.data.headers import seems_headerless
 from tacit.data.plain_text import get_file_kind, read_unpacked, refuse_binary, to_utf8
 from tacit.data.roles.roles import check_column_names
-from tacit.errors import DataError, did_you_mean
+from tacit.errors import DataError, MisfitError, did_you_mean
 
 _HEADER_BYTES = 1 << 16
 ENDINGS = ".csv .tsv .txt .data .json .jsonl .xlsx .parquet .arrow, and .gz or .zst of these"
@@ -40,7 +40,7 @@ class TextFormat:
     guess: bool = True
 
 
-class NoHeader(DataError):  # noqa: N818 - it asks a question
+class NoHeader(MisfitError):  # noqa: N818 - it asks a question
     """A file's first line looks like a row, and the plan does not say whether it is one."""
 
 
@@ -111,7 +111,8 @@ def read_csv(path: Path, text: TextFormat) -> tuple[pl.DataFrame, str]:
         raise NoHeader(
             f"data.source = {str(path)!r} seems to have no header: its first line looks like a"
             " row; set data.header = false (columns are then column_1, column_2, …), or true if"
-            " these are names"
+            " these are names",
+            "the file seems to have no header",
         )
     return frame, note
 

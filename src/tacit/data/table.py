@@ -46,7 +46,8 @@ class Table:
     """Train and test rows, the roles of their columns, and a sentence saying what was read.
 
     `habits` says how numbers were read, for rows that come later. `public`: the rows are those of a
-    named, public data set.
+    named, public data set. `left_out` says which rows were left out because they do not fit the plan's
+    schema.
 
     Guarantees: every column named in `columns` exists in both halves; text is String without nulls;
     numeric columns are finite numbers, or null where a cell has none; the label and the categorical
@@ -60,3 +61,4 @@ class Table:
     source: str
     habits: Habits = field(default_factory=Habits)
     public: bool = False
+    left_out: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ from typing import Any, Literal, assert_never
 
 import polars as pl
 
+from tacit.column_statistics.agreed_values import AgreedValues, complete_statistics
 from tacit.column_statistics.number_format import TOLD
 from tacit.column_statistics.statistics import ColumnStatistics, merge_statistics
 from tacit.errors import DataError, PlanError
@@ -133,15 +134,20 @@ def fit_statistics(
     reader: Reader | None = None,
     public: pl.DataFrame | None = None,
     ordered: tuple[str, ...] = (),
+    agreed: AgreedValues | None = None,
 ) -> Fitted:
     """Fit features on the merged statistics of all sites, and describe what these release.
 
     `secret` is shared by the clients, for columns that are quantised under it; `reader` is the
     frozen network that `settings.image` names; `public` are the rows on which `settings.project` is
-    fitted, `ordered` the words of the public list, most frequent first.
+    fitted, `ordered` the words of the public list, most frequent first. What the plan states
+    (`agreed`) replaces any statistic and releases nothing.
     """
     check_roles(columns, settings)
     check_reader(columns, settings, reader)
+    agreed = agreed or AgreedValues()
+    released = _list_released(statistics, columns, settings, agreed)
+    statistics = complete_statistics(statistics, agreed)
     if len(statistics.classes) < 2:
         raise DataError(
             f"the label column {columns.label!r} must have at least two classes in the training"
@@ -149,20 +155,13 @@ def fit_statistics(
         )
     projection = _projection(columns, settings, statistics.pixels or 0, reader, public)
     scaled = columns.numeric if settings.numeric != "raw" else ()
-    robust = settings.numeric == "robust"
-    ends = "1st and 99th percentile" if robust else "smallest and largest value"
-    released = [f"{ends} of {name}" for name in statistics.ranges]
-    if columns.numeric and settings.missing is None:
-        released.append("in which numeric columns numbers are missing")
-    if statistics.formats:
-        released.append(TOLD)
     missing = statistics.missing if settings.missing is None else settings.missing
     return Fitted(
         classes=statistics.classes,
         ranges={name: settings.ranges.get(name) or statistics.ranges[name] for name in scaled},
         categories=statistics.categories,
         pixels=statistics.pixels,
-        released=(*released, *(f"categories of {name}" for name in statistics.categories)),
+        released=released,
         secret_check=fingerprint_secret(settings, secret) if settings.quantise else "",
         image_width=projection.width
         if projection
@@ -174,6 +173,21 @@ def fit_statistics(
         weights=_weights(columns, settings, ordered),
         missing=tuple(name for name in columns.numeric if name in missing),
     )
+
+
+def _list_released(
+    statistics: ColumnStatistics, columns: Columns, settings: Features, agreed: AgreedValues
+) -> tuple[str, ...]:
+    """What the statistics reveal, in words; nothing where the plan states it."""
+    robust = settings.numeric == "robust"
+    ends = "1st and 99th percentile" if robust else "smallest and largest value"
+    released = [f"{ends} of {name}" for name in statistics.ranges if name not in agreed.ranges]
+    if set(columns.numeric) - set(agreed.may_miss) and settings.missing is None:
+        released.append("in which numeric columns numbers are missing")
+    if statistics.formats:
+        released.append(TOLD)
+    read = [name for name in statistics.categories if name not in agreed.categories]
+    return (*released, *(f"categories of {name}" for name in read))
 
 
 def check_reader(columns: Columns, settings: Features, reader: Reader | None) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from tacit.column_statistics.common_values import count_required, find_common_values
+from tacit.column_statistics.agreed_values import AgreedValues
+from tacit.column_statistics.common_values import MISSING, count_required, find_common_values
 from tacit.column_statistics.statistics import ColumnStatistics
 from tacit.errors import PlanError
 from tacit.features.cells import lacks_numbers, read_names, read_numbers, sort_names
@@ -13,37 +14,46 @@ from tacit.features.image import count_pixels
 from tacit.features.quantise import list_quantised_columns
 from tacit.plan import Columns, Features
 
-_NOTHING_COMMON = "(missing)"
 TAIL = 0.01
 """`robust`: the range of a column is from this quantile to 1 minus this quantile."""
 
 
 def compute_statistics(
-    frame: pl.DataFrame, columns: Columns, settings: Features
+    frame: pl.DataFrame,
+    columns: Columns,
+    settings: Features,
+    agreed: AgreedValues | None = None,
 ) -> ColumnStatistics:
     """Compute the statistics that the settings need; number formats are found when rows are read.
 
     numeric = "raw" and agreed ranges read no range, an agreed list of columns with missing numbers
-    reads none, text reads nothing.
+    reads none, text reads nothing. Nothing is read that the plan's schema states (`agreed`).
     """
     check_roles(columns, settings)
+    agreed = agreed or AgreedValues()
     scaled = columns.numeric if settings.numeric != "raw" else ()
     tail = TAIL if settings.numeric == "robust" else 0.0
     if columns.label is None:
         raise PlanError("data.columns.label is missing: set it to the column to predict")
     return ColumnStatistics(
-        classes=sort_names(read_names(frame, columns.label, "label")),
+        classes=(() if agreed.classes else sort_names(read_names(frame, columns.label, "label"))),
         ranges={
             name: _measure_range(frame, name, tail)
             for name in scaled
-            if name not in settings.ranges
+            if name not in settings.ranges and name not in agreed.ranges
         },
-        categories={name: _common(frame, name, columns, settings) for name in columns.categorical},
+        categories={
+            name: _common(frame, name, columns, settings)
+            for name in columns.categorical
+            if name not in agreed.categories
+        },
         pixels=count_pixels(frame, columns.image) if columns.image else None,
         missing=tuple(
             name
             for name in columns.numeric
-            if settings.missing is None and lacks_numbers(frame, name)
+            if settings.missing is None
+            and name not in agreed.may_miss
+            and lacks_numbers(frame, name)
         ),
     )
 
@@ -59,7 +69,7 @@ def _common(
         return sort_names(cells)
     least = count_required(frame, client, settings.category_clients)
     found = find_common_values(frame.with_columns(cells), name, client, least)
-    return sort_names(pl.Series(found.values, dtype=pl.String)) or (_NOTHING_COMMON,)
+    return sort_names(pl.Series(found.values, dtype=pl.String)) or (MISSING,)
 
 
 def _measure_range(frame: pl.DataFrame, name: str, tail: float = 0.0) -> tuple[float, float]:

@@ -77,9 +77,7 @@ def _try_export(
             table
         )  # the same class that the model was loaded with
     else:
-        cleaned, _ = data.clean_as_in_training(
-            table, model.roles, model.habits, model.fitted.categories
-        )
+        cleaned, _ = model.clean(table)
         theirs = export.compute_probabilities(out, to, cleaned.to_dicts())
     apart = float(np.abs(ours - theirs).max(initial=0.0))
     if not apart <= _LARGEST:

@@ -22,7 +22,7 @@ from tacit.assembly.feature_sources import (
 )
 from tacit.assembly.rows import build_empty_table, encode_inputs
 from tacit.errors import RunError
-from tacit.plan import Columns, Features, Local, Model, Plan, Worded
+from tacit.plan import Columns, Features, Local, Model, Plan, Schema, Worded
 from tacit.printable import printable_name
 from tacit.randomness import Draws
 from tacit.rows import Clients, Inputs, Rows, Vector
@@ -63,6 +63,7 @@ class StoredModel:
     learner: training.Learner
     vector: Vector
     sources: FeatureSources
+    schema: Schema | None = None
 
     def __repr__(self) -> str:
         return f"StoredModel({self.name!r}, columns={self.columns}, classes={self.classes})"
@@ -94,14 +95,18 @@ class StoredModel:
         differs from training.
         """
         table, repairs = data.read_new_rows(rows, self.roles)
-        frame, notes = data.clean_as_in_training(
-            table, self.roles, self.habits, self.fitted.categories
-        )
+        frame, notes = self.clean(table)
         return Predictions(
             table=table,
             classes=self.classes,
             probabilities=self.probabilities(self.encode(frame)),
             notes=[*repairs, *notes],
+        )
+
+    def clean(self, table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+        """Clean rows as in training; also return a sentence for each difference."""
+        return data.clean_as_in_training(
+            table, self.roles, self.habits, self.fitted.categories, self.schema
         )
 
     def encode(self, frame: pl.DataFrame) -> Inputs:
@@ -174,6 +179,7 @@ def load(folder: Path, module: object | None = None, *, allow_code: bool = False
         learner=learner,
         vector=vector,
         sources=sources,
+        schema=stored.schema,
     )
 
 

@@ -72,6 +72,8 @@ from tacit.plan.tables.model import (
 )
 from tacit.plan.tables.private import Private
 from tacit.plan.tables.public import Public
+from tacit.plan.tables.schema import Schema, hash_schema
+from tacit.plan.tables.schema.column import ColumnSchema
 from tacit.plan.tables.secure_aggregation import SecureAggregation
 from tacit.plan.tables.server import Server
 from tacit.plan.tables.share import RowSharing
@@ -89,6 +91,7 @@ __all__ = [
     "Backdoor",
     "BiLSTM",
     "Codec",
+    "ColumnSchema",
     "Columns",
     "Compiled",
     "Corrupt",
@@ -126,6 +129,7 @@ __all__ = [
     "RandomLabels",
     "RandomUpdate",
     "RowSharing",
+    "Schema",
     "SecureAggregation",
     "Server",
     "SignFlip",
@@ -136,6 +140,7 @@ __all__ = [
     "check_run",
     "dump",
     "find_own_parts",
+    "hash_schema",
     "list_defaults",
     "load",
     "parse",

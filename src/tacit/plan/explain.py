@@ -10,7 +10,17 @@ from pydantic.fields import FieldInfo
 from tacit import extensions
 from tacit.errors import did_you_mean
 from tacit.plan.key_hints import find_key
-from tacit.plan.kinds import OWN, ByName, Needs, OrOwn, Per, get_tag, list_fields, tables_in
+from tacit.plan.kinds import (
+    OWN,
+    ByName,
+    Needs,
+    OrOwn,
+    Per,
+    find_column_table,
+    get_tag,
+    list_fields,
+    tables_in,
+)
 from tacit.plan.plan import Plan
 
 _WANTED = {
@@ -140,8 +150,12 @@ def _locate(place: Sequence[Any], root: Any) -> _Key:
     """The key of a validation error; for a table selected by name, the path contains the name."""
     keys: list[str] = []
     field: FieldInfo | None = None
-    table, chosen, tables = root, "", {"": root}
+    table, chosen, tables, per_column = root, "", {"": root}, None
     for part in place:
+        if per_column is not None:  # the part is the name of a column
+            keys.append(str(part))
+            tables, per_column = {"": per_column}, None
+            continue
         if len(tables) > 1:
             assert field is not None
             table, chosen = tables[part], f"{'.'.join(keys)}.{get_tag(field.annotation)} = {part!r}"
@@ -152,6 +166,7 @@ def _locate(place: Sequence[Any], root: Any) -> _Key:
             table = tables[""]
             field = list_fields(table).get(str(part))
             tables = tables_in(field.annotation) if field else {}
+            per_column = find_column_table(field.annotation) if field else None
     return _Key(".".join(keys), field, table, chosen)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Container
 from types import NoneType
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Len, Lt
 from pydantic import (
@@ -182,6 +182,8 @@ def list_fields(table: Any) -> dict[str, FieldInfo]:
 
 def tables_in(kind: Any) -> dict[str, Any]:
     """The tables a key may hold, by name ("" if there is only one); empty for a plain value."""
+    if get_origin(kind) is dict:
+        return {}
     found = [
         one
         for one in (kind, *get_args(kind))
@@ -190,6 +192,12 @@ def tables_in(kind: Any) -> dict[str, Any]:
     if len([one for one in get_args(kind) if one is not NoneType]) < 2:
         return {"": found[0]} if found else {}
     return {_own_name(table): table for table in found}
+
+
+def find_column_table(kind: Any) -> Any | None:
+    """The table that a key holds for each column; None if it holds none."""
+    last = get_args(kind)[-1] if get_origin(kind) is dict else None
+    return last if isinstance(last, type) and dataclasses.is_dataclass(last) else None
 
 
 def get_tag(kind: Any) -> str:

@@ -74,14 +74,16 @@ def parse(tree: dict[str, Any], where: str = "plan") -> Plan:
 
 
 def parse_stored(facts: dict[str, Any], where: str) -> Plan:
-    """A plan with the model, features and columns of a stored model; its other tables are defaults.
+    """A plan with the model, features, columns and schema of a stored model; its other tables are
+    defaults.
 
     It is not checked for what a run requires, such as public rows.
     """
     tree = {key: facts.get(key, {}) for key in ("model", "features")}
+    columns, schema = facts.get("columns", {}), facts.get("schema")
     try:
         return TypeAdapter(Plan).validate_json(
-            json.dumps({**tree, "data": {"columns": facts.get("columns", {})}})
+            json.dumps({**tree, "data": {"columns": columns}, "schema": schema})
         )
     except ValidationError as error:
         raise _refusal(where, explain(error.errors())) from None

@@ -9,6 +9,7 @@ from annotated_types import Ge, Len
 from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
+from tacit.column_statistics.agreed_values import AgreedValues
 from tacit.plan import codec
 from tacit.plan.codec import RR, Codec
 from tacit.plan.kinds import STRICT, ByName, Many
@@ -25,12 +26,14 @@ from tacit.plan.tables import (
     model,
     private,
     public,
+    schema,
     secure_aggregation,
     server,
     share,
 )
 from tacit.plan.tables import filter as filtering
 from tacit.plan.tables.audit import Audit
+from tacit.plan.tables.columns import Columns
 from tacit.plan.tables.corrupt import Corrupt
 from tacit.plan.tables.data import Data
 from tacit.plan.tables.engine import Engine
@@ -41,6 +44,7 @@ from tacit.plan.tables.local import Local
 from tacit.plan.tables.model import Logistic, Model, Worded
 from tacit.plan.tables.private import Private
 from tacit.plan.tables.public import Public
+from tacit.plan.tables.schema import Schema
 from tacit.plan.tables.secure_aggregation import SecureAggregation
 from tacit.plan.tables.server import Server
 
@@ -89,6 +93,10 @@ class Plan:
     settings have their defaults.
     """
     data: Data = Data()
+    schema: Schema | None = None
+    """What the cells of columns are at every site. Without this table cells are read as they are, and
+    classes, categories and ranges are read from rows in the clear.
+    """
     features: Features = Features()
     model: Annotated[Model, ByName("logistic", own="models")] = Logistic()
     """The network to train: built-in, or your own `nn.Module` as `package.module:name`."""
@@ -155,6 +163,10 @@ class Plan:
             case _:
                 assert_never(self.baseline_settings)
 
+    def agree_values(self, columns: Columns) -> AgreedValues:
+        """What the plan states about columns with these roles, so that it is not read from rows."""
+        return schema.agree_values(self.schema, columns)
+
     @property
     def helpers(self) -> int:
         """Number of helpers; 0 without secure aggregation."""
@@ -201,6 +213,7 @@ def problems(plan: Plan) -> list[str]:
         privacy: plan.privacy is not None,
         columns: True,
         data: True,
+        schema: plan.schema is not None,
         share: plan.data.share is not None,
         features: True,
         model: True,

@@ -105,7 +105,7 @@ def _lines(table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
         f"{_key(key)} = {json.dumps(value, ensure_ascii=False)}" for key, value in plain.items()
     ]
     if path and lines:
-        lines.insert(0, f"[{'.'.join(path)}]")
+        lines.insert(0, f"[{'.'.join(map(_key, path))}]")
     for key, value in table.items():
         if isinstance(value, dict) and value:
             lines += ["", *_lines(value, (*path, key))]

@@ -60,6 +60,7 @@ def collect_model_facts(
         "columns": asdict(columns),
         "fitted": fitted.to_dict(),
         "habits": habits,
+        **({"schema": described["schema"]} if plan.schema else {}),
     }
 
 

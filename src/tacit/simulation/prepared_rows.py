@@ -70,9 +70,10 @@ def prepare(
     secret = find_client_secret(plan, draws)
     sources = gather_feature_sources(table.columns, plan.features, secret, progress, pictures)
     known = replace(plan.features, category_clients=1) if table.public else plan.features
-    own_statistics = features.compute_statistics(table.train, table.columns, known)
+    agreed = plan.agree_values(table.columns)
+    own_statistics = features.compute_statistics(table.train, table.columns, known, agreed)
     statistics = merge_statistics([own_statistics])
-    fitted = fit_features(statistics, table.columns, plan.features, sources, public)
+    fitted = fit_features(plan, statistics, table.columns, sources, public)
     (rows, test), lexicon, encode = encode_tables(
         plan, table.columns, (table.train, table.test), fitted, sources, progress
     )
@@ -174,10 +175,14 @@ def _load_table(
     plan: Plan, draws: Draws, input_rows: object | None, progress: data.Progress | None
 ) -> tuple[data.Table, pl.DataFrame | None]:
     """The table that is divided among clients, and the server's public rows, if the plan has any."""
-    table = data.load(plan.data, draws.at("data"), input_rows, progress=progress)
+    table = data.load(
+        plan.data, draws.at("data"), input_rows, progress=progress, schema=plan.schema
+    )
     if plan.public is None:
         return table, None
-    return data.set_aside(table, plan.public, draws.at("center", "rows"), progress)
+    return data.set_aside(
+        table, plan.public, draws.at("center", "rows"), progress, schema=plan.schema
+    )
 
 
 def _divide_clients(

@@ -234,6 +234,7 @@ POLICY_OF_A_REHEARSAL = """# A rehearsal on one machine: everything a plan may a
 models = ["*"]
 codecs = ["*"]
 files = ["*"]
+schemas = ["*"]
 disclosures = [
   "clients", "rows", "classes", "ranges", "exact_ranges", "formats", "categories", "words", "measures"
 ]

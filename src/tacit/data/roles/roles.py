@@ -5,17 +5,21 @@ columns.
 from __future__ import annotations
 
 import dataclasses
+import re
 import unicodedata
+from collections.abc import Sequence
 
 import polars as pl
 
-from tacit.errors import DataError, did_you_mean
+from tacit.errors import DataError, MisfitError, did_you_mean
 from tacit.plan import Columns, Data
 
 _INPUTS = ("text", "numeric", "categorical")
 _MARKS = ("quasi", "allow_personal")
 """Keys that are not roles: a column with another role may also be listed in them."""
 _UNSEEN = ("Cc", "Zl", "Zp")
+_PLAIN = re.compile(r"[A-Za-z0-9_./ -]{1,60}")
+"""Names of columns that a server's record quotes as they are."""
 
 
 def merge_roles(default: Columns, asked: Columns) -> Columns:
@@ -66,13 +70,13 @@ def _list_columns(columns: Columns) -> list[str]:
 def check_roles(frame: pl.DataFrame, columns: Columns, data: Data) -> None:
     """Raise DataError if a named column does not exist, or if no input or label is named."""
     have = list(frame.columns)
-    shown = ", ".join(have[:40]) + (f" and {len(have) - 40} more" if len(have) > 40 else "")
+    shown = _list_some(have)
     for role, value in dataclasses.asdict(columns).items():
         for name in value if isinstance(value, tuple) else (value,) if value else ():
             if name not in have:
-                raise _build_missing_error(f"data.columns.{role}", name, have, shown)
+                raise _build_missing_error(f"data.columns.{role}", name, columns, have)
     if data.by and data.by not in have:
-        raise _build_missing_error("data.by", data.by, have, shown)
+        raise _build_missing_error("data.by", data.by, columns, have)
     if columns.label is None:
         raise DataError(
             f"data.columns.label must name the column to predict; the columns are {shown}"
@@ -88,8 +92,20 @@ def check_roles(frame: pl.DataFrame, columns: Columns, data: Data) -> None:
         )
 
 
-def _build_missing_error(key: str, name: str, have: list[str], shown: str) -> DataError:
-    return DataError(
+def _build_missing_error(key: str, name: str, columns: Columns, have: list[str]) -> MisfitError:
+    return MisfitError(
         f"{key} = {name!r}: there is no such column; the columns are"
-        f" {shown}.{did_you_mean(name, have)}"
+        f" {_list_some(have)}.{did_you_mean(name, have)}",
+        f"{name_publicly(_list_columns(columns), name)} missing column",
     )
+
+
+def _list_some(names: list[str]) -> str:
+    return ", ".join(names[:40]) + (f" and {len(names) - 40} more" if len(names) > 40 else "")
+
+
+def name_publicly(columns: Sequence[str], column: str) -> str:
+    """A column's name as the server quotes it, or its place among the columns of the plan."""
+    if _PLAIN.fullmatch(column):
+        return column
+    return f"column {columns.index(column) + 1}" if column in columns else "a column"

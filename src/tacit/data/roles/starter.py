@@ -18,6 +18,7 @@ from tacit.data.plain_text import PACKED
 from tacit.data.read import ENDINGS, NoHeader, TextFormat, is_file_source, read_file
 from tacit.data.roles.guess import Guess, StarterRequest
 from tacit.data.roles.guess_roles import study_columns
+from tacit.data.schema.draft import draft_schema
 from tacit.errors import DataError
 from tacit.plan import GIVEN, Columns, Data
 from tacit.plan.presets.starter import TEST_SHARE, TextReading, starter_text
@@ -94,13 +95,14 @@ def build_starter(
         epsilon=asked.epsilon,
         test_source=test,
     )
+    schema = draft_schema(frame, roles)
     return Starter(
         guesses=found.guesses,
-        text=write(),
+        text=write() + schema,
         rows=frame,
         notes=(*notes, *found.notes),
         owners=found.owners,
-        write=lambda reading: write(reading=reading),
+        write=lambda reading: write(reading=reading) + schema,
     )
 
 

@@ -107,10 +107,12 @@ class ServerSide:
     def _public(self) -> Rows | None:
         if self.plan.public is None:
             return None
-        classes = list(self.fitted.classes)
+        classes = pl.Enum(self.fitted.classes)
         draws = self.given.draws.at("center", "rows")
         return self._encode(
-            data.read_public_rows(self.plan.public, self.columns, classes, pl.Enum(classes), draws)
+            data.read_public_rows(
+                self.plan.public, self.columns, classes, draws, schema=self.plan.schema
+            )
         )
 
     def _test_rows(self) -> Rows | None:
@@ -123,7 +125,8 @@ class ServerSide:
             test=0.0,
             columns=replace(self.columns, split=None, client=None),
         )
-        table = data.load(settings, self.given.draws.at("data"), least_classes=1)
+        draws = self.given.draws.at("data")
+        table = data.load(settings, draws, least_classes=1, schema=self.plan.schema)
         check_formats(
             table.habits.formats, self.terms.seen.statistics().formats, "data.decimal in the plan"
         )
@@ -246,6 +249,6 @@ def build_release_schema(plan: Plan, terms: Terms) -> pl.Schema:
     """Columns and types of the rows that sites disclose."""
     columns = plan.data.columns
     sources = gather_feature_sources(columns, plan.features)
-    fitted = fit_features(terms.seen.statistics(), columns, plan.features, sources)
+    fitted = fit_features(plan, terms.seen.statistics(), columns, sources)
     table = expand_categories(build_empty_table(columns, fitted))
     return table.select([*list_released_columns(columns), columns.label or ""]).schema

@@ -296,16 +296,14 @@ class Participation:
         """
         plan, columns = self.plan, self.rows.table.columns
         sources = gather_feature_sources(columns, plan.features)
-        fitted = fit_features(terms.seen.statistics(), columns, plan.features, sources)
+        fitted = fit_features(plan, terms.seen.statistics(), columns, sources)
         inputs = (
             features.count_inputs(columns, plan.features, fitted)
             if plan.features.text not in ("words", "pieces")
             else 0
         )
         largest = int(self.rows.clients.sizes().max(initial=0))
-        refuse_too_large(
-            self.owner.require_policy(), plan, inputs, len(terms.seen.classes), largest
-        )
+        refuse_too_large(self.owner.require_policy(), plan, inputs, len(fitted.classes), largest)
 
 
 def open_run(owner: Owner, run: str, body: bytes, plan_hash: bytes) -> Participation:

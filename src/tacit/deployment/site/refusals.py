@@ -9,6 +9,7 @@ from tacit.errors import (
     BudgetError,
     DataError,
     LedgerError,
+    MisfitError,
     PlanError,
     PolicyError,
     RequestError,
@@ -80,11 +81,13 @@ def find_status(error: TacitError) -> Status:
 
 
 def find_refusing_rules(error: TacitError) -> str:
-    """The policy keys by which a request was refused, without their values; or the versions that
-    cannot work together.
+    """The policy keys by which a request was refused, without their values; the versions that
+    cannot work together; or, of rows that do not fit the plan, the columns and kinds of misfit.
     """
     if isinstance(error, VersionError):
         return error.versions[:200]
+    if isinstance(error, MisfitError):
+        return error.public[:200]
     return extract_rules(str(error)) if isinstance(error, PolicyError | BudgetError) else ""
 
 

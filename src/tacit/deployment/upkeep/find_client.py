@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from tacit.data.clients.client_names import normalise_names
 from tacit.data.read import TextFormat, is_file_source, read_file
 from tacit.deployment.site.owner import Owner
-from tacit.deployment.site.rows.site_rows import normalise_client_names
 from tacit.deployment.site.site_folder import load_owner
 from tacit.errors import DataError, PlanError
 
@@ -38,10 +38,10 @@ def find_client(folder: Path, given: str) -> tuple[Owner, FoundClient]:
         )
     column = _read_column(owner, owner.unit.client)
     kind = pl.String() if column is None else column.dtype
-    name = normalise_client_names(_parse(given, kind)).to_list()[0]
+    name = normalise_names(_parse(given, kind)).cast(pl.String).to_list()[0]
     if name is None:
         raise PlanError(f"the id {given!r} is blank; give it as it stands in {owner.unit.client!r}")
-    rows = None if column is None else int((normalise_client_names(column) == name).sum())
+    rows = None if column is None else int((normalise_names(column).cast(pl.String) == name).sum())
     return owner, FoundClient(name, owner.pseudonym(name), rows)
 
 

@@ -4,7 +4,7 @@ consequence.
 
 from __future__ import annotations
 
-from tacit.privacy.policy.policy import Policy
+from tacit.privacy.policy.policy import ANY, Policy
 
 MARK = "GIVES AWAY: "
 _ALLOW = {
@@ -26,6 +26,10 @@ def find_giveaways(policy: Policy) -> dict[str, str]:
     exact = [one for one in policy.allow.disclosures if one in ("rows", "exact_ranges", "words")]
     if exact:
         found["allow.disclosures"] = f"sent exactly, without noise: {', '.join(exact)}"
+    if ANY in policy.allow.schemas:
+        found["allow.schemas"] = (
+            "the server can try schemas, and which rows fit each of them reveals values"
+        )
     if policy.limits.no_epsilon:
         found["limits.no_epsilon"] = "responses are sent that no epsilon bounds"
     if policy.limits.max_test_share > 0.5:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from tacit.plan import Columns, Encoder, HashComb, OneBit, Plan, Skellam
+from tacit.plan import Columns, Encoder, HashComb, OneBit, Plan, Skellam, hash_schema
 from tacit.plan.tables.share import SUPPRESS
 from tacit.privacy.ledger.account import is_subsampled
 from tacit.privacy.policy.requirements import Requirements
@@ -71,6 +71,7 @@ def derive_requirements(
             name: " ".join(rule.split())
             for name, rule in (plan.data.share.generalise if plan.data.share else {}).items()
         },
+        schema=None if plan.schema is None else hash_schema(plan.schema),
         user_code=find_user_code(plan),
         files=tuple(_list_files(plan)),
         disclosures=tuple(_list_cleartext(plan, roles)),
@@ -171,14 +172,21 @@ def _list_files(plan: Plan) -> Iterator[str]:
 
 def _list_cleartext(plan: Plan, roles: Columns) -> Iterator[str]:
     """Yield what a plan needs to know about clients in the clear."""
-    yield from ("clients", "classes")
+    yield "clients"
+    agreed = plan.agree_values(roles)
+    if not agreed.classes:
+        yield "classes"
     if plan.server.weights != "equal":
         yield "rows"
-    if plan.features.numeric != "raw" and set(roles.numeric) - set(plan.features.ranges):
+    if plan.features.numeric != "raw" and set(roles.numeric) - {
+        *plan.features.ranges,
+        *agreed.ranges,
+    }:
         yield "ranges"
-    if roles.numeric and (plan.features.missing is None or plan.data.decimal is None):
+    reads_missing = plan.features.missing is None and set(roles.numeric) - set(agreed.may_miss)
+    if reads_missing or (roles.numeric and plan.data.decimal is None):
         yield "formats"
-    if roles.categorical:
+    if set(roles.categorical) - set(agreed.categories):
         yield "categories"
     if plan.features.text in ("words", "pieces") and plan.private.words != "all":
         yield "words"

@@ -44,6 +44,7 @@ with `counts = "exact"`). `limits.min_clients_per_value` applies to all of them.
 EpsilonLimit = Annotated[float, Gt(0), Le(1e12)]
 """An epsilon whose millionths fit into a ledger."""
 PlanHash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+SchemaHash = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{64}|\*)$")]
 
 
 def _check_pin(text: str) -> Reference:
@@ -84,6 +85,10 @@ class Allow:
     """Facts that may be sent in the clear, before or during training."""
     baselines: tuple[Literal["central", "fedavg", "noiseless", "same_features"], ...] = ()
     """Baselines without protection that may be trained as well. Only simulations train baselines.
+    """
+    schemas: tuple[SchemaHash, ...] = ()
+    """Hashes of schemas (`[schema]`) that may be applied to the rows, as `tacit site check` prints
+    them. The owner accepts each, since the server chooses which values fit.
     """
     user_code: tuple[PinnedCode, ...] = ()
     """Python code that plans may name and that then runs here, as `package.module:name@sha256:…`

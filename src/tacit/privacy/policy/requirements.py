@@ -31,7 +31,7 @@ class Requirements:
     `test_share` is the share of rows held out. `parameters` and `local_steps` are lower bounds
     until rows are read. `k` is that of released rows, None if none are released; `released` are the
     columns of these rows, `key` those in which equal rows are counted, and `generalise` the
-    generalisation rule of each column.
+    generalisation rule of each column. `schema` is the hash of the plan's schema, None without one.
     """
 
     plan_hash: str
@@ -56,6 +56,7 @@ class Requirements:
     released: tuple[str, ...] = ()
     key: tuple[str, ...] = ()
     generalise: dict[str, str] = field(default_factory=dict)
+    schema: str | None = None
     user_code: tuple[Reference, ...] = ()
     files: tuple[str, ...] = ()
     disclosures: tuple[str, ...] = ()
@@ -75,6 +76,7 @@ def find_refusals(policy: Policy | None, asked: Requirements) -> list[str]:
         _refuse_plan_hash,
         _refuse_parts,
         _refuse_columns,
+        _refuse_schema,
         _refuse_switches,
         _refuse_limits,
         _refuse_measures,
@@ -135,6 +137,19 @@ def _refuse_columns(policy: Policy, asked: Requirements) -> list[str]:
         for role, names in asked.columns.items()
         for name in names
         if not {name, ANY} & set(roles.get(role, anywhere))
+    ]
+
+
+def _refuse_schema(policy: Policy, asked: Requirements) -> list[str]:
+    """Name a schema that the owner has not accepted: refusals and counts of rows under schemas that
+    a server tries would reveal values of single people.
+    """
+    allowed = policy.allow.schemas
+    if asked.schema is None or asked.schema in allowed or ANY in allowed:
+        return []
+    return [
+        f"allow.schemas: the plan has the schema {asked.schema}, which is not among those that may"
+        " be applied to the rows; read [schema] of the plan, see `tacit site check`, and add it"
     ]
 
 

@@ -34,6 +34,7 @@ _NOTES = {
     "baselines": (
         '"central", "fedavg", "noiseless", "same_features": without protection, for simulations'
     ),
+    "schemas": "schemas that may say which values fit; `tacit site check DIR PLAN` prints the hash",
     "user_code": "Python code that a plan may name and that then runs here",
     "votes": "clients may vote on each other's updates",
     "trust_server": (
@@ -127,6 +128,7 @@ def build_policy(asked: Requirements) -> Policy:
             files=asked.files,
             disclosures=asked.disclosures,  # type: ignore[arg-type]
             baselines=asked.baselines,  # type: ignore[arg-type]
+            schemas=(asked.schema,) if asked.schema else (),
             user_code=asked.user_code,
             votes=asked.votes,
             trust_server=asked.trusts_server,

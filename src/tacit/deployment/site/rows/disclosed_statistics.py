@@ -17,6 +17,7 @@ from msgspec.structs import asdict
 
 from tacit.column_statistics.common_values import find_common_values
 from tacit.column_statistics.number_format import NumberFormat
+from tacit.column_statistics.rounded_range import round_outward
 from tacit.column_statistics.statistics import ColumnStatistics
 from tacit.data import Habits
 from tacit.errors import PolicyError
@@ -27,9 +28,6 @@ from tacit.privacy.policy import Limits, Policy
 if TYPE_CHECKING:
     from tacit.deployment.bodies import OfferResponse
     from tacit.deployment.site.rows.site_rows import SiteRows
-
-_STEPS = 10
-"""Ends of a range are rounded outward to steps of at least a tenth of it."""
 
 
 def list_common_values(
@@ -63,7 +61,8 @@ def compute_disclosed_statistics(plan: Plan, rows: SiteRows, policy: Policy) -> 
 
     Classes are those of the rows that take part, each shared by enough clients. Rare categories
     count as unknown. The ends of ranges are rounded, with enough clients at or beyond each end,
-    unless the policy's `disclosures` has "exact_ranges". Missing numbers are disclosed where enough
+    unless the policy's `disclosures` has "exact_ranges". What the plan's schema states is not
+    disclosed. Missing numbers are disclosed where enough
     clients lack one, and a number format where the cells of enough clients show it.
     """
     table, client, limits = rows.table, rows.table.columns.client, policy.limits
@@ -71,7 +70,7 @@ def compute_disclosed_statistics(plan: Plan, rows: SiteRows, policy: Policy) -> 
         plan.features, category_clients=1
     )  # here the owner's limit says how many clients a category needs
     seen, everything = (
-        compute_statistics(table.train, table.columns, settings),
+        compute_statistics(table.train, table.columns, settings, plan.agree_values(table.columns)),
         pl.concat([table.train, table.test]),
     )
     categories = {}
@@ -144,19 +143,7 @@ def _rounded_range(
             " to"
             " tell its range; the plan must state it in features.ranges"
         )
-    step = _step(low, high)
-    return (math.floor(low / step) * step, math.ceil(high / step) * step) if step else (0.0, 0.0)
-
-
-def _step(low: float, high: float) -> float:
-    """1, 2 or 5 times a power of ten, at least a tenth of the range; of the number itself if there
-    is only one.
-    """
-    least = (high / _STEPS - low / _STEPS) or max(abs(low), abs(high)) / _STEPS
-    if not least:
-        return 0.0
-    power = 10.0 ** math.floor(math.log10(least))
-    return next(power * times for times in (1, 2, 5, 10) if power * times >= least)
+    return round_outward(low, high)
 
 
 def build_disclosure_entry(opened: OfferResponse) -> dict[str, Any]:
@@ -179,7 +166,7 @@ def describe_disclosure(rows: SiteRows, seen: ColumnStatistics, policy: Policy) 
         "clients" if columns.client else "rows",
         ("exact" if "exact_ranges" in policy.allow.disclosures else "rounded"),
     )
-    told = [f"{len(seen.classes):,} classes of {columns.label!r}"]
+    told = [f"{len(seen.classes):,} classes of {columns.label!r}"] if seen.classes else []
     told += [f"{len(known):,} categories of {name!r}" for name, known in seen.categories.items()]
     told += [
         f"the {exact} range {low:g} to {high:g} of {name!r}"
@@ -189,11 +176,8 @@ def describe_disclosure(rows: SiteRows, seen: ColumnStatistics, policy: Policy) 
     told += [
         f"that {name!r} is written with a decimal {one.mark}" for name, one in seen.formats.items()
     ]
-    sentence = (
-        f"tells the server: {len(rows.owners):,} clients, {len(rows.clients.order):,} rows,"
-        f" {', '.join(told)}"
-    )
-    return [
-        f"{sentence}; each class and category is that of at least {least:,} {who}",
-        *rows.left_out,
-    ]
+    counts = [f"{len(rows.owners):,} clients", f"{len(rows.clients.order):,} rows"]
+    sentence = f"tells the server: {', '.join([*counts, *told])}"
+    named = seen.classes or seen.categories
+    shared = f"; each class and category is that of at least {least:,} {who}" if named else ""
+    return [f"{sentence}{shared}", *rows.left_out]

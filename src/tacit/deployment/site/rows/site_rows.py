@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from tacit.deployment.site.rows.disclosed_statistics import list_common_values
 from tacit.deployment.site.rows.held_out import LOCAL, MARK, HeldOut, Marks
 from tacit.deployment.site.rows.row_fingerprints import compute_fingerprints
 from tacit.errors import PolicyError, WireError
-from tacit.plan import Data, Plan
+from tacit.plan import Columns, Data, Plan
 from tacit.privacy.policy import Limits
 from tacit.randomness import Draws
 from tacit.rows import Clients, Lexicon, Rows
@@ -128,29 +128,39 @@ def read_rows(
         if plan.data.share:
             marks.append(find_free_name("mark", frame.columns))
             frame = frame.with_columns(compute_fingerprints(read, owner.secret).alias(marks[0]))
+        if plan.schema is not None:
+            notes.extend(describe_unread_columns(read, roles))
         if client is None:
             return frame
-        frame = frame.with_columns(normalise_client_names(frame[client]))
+        frame = frame.with_columns(data.normalise_names(frame[client]).cast(pl.String))
         frame, gone = _without_erased(frame, client, owner, erased)
         notes.extend(gone)
-        before = frame.height
-        frame = frame.filter(pl.col(client).is_not_null())
-        if frame.height < before:
+        notes.extend(data.describe_similar_names(frame[client]))
+        if plan.schema is not None:
+            return frame  # rows without a client are misfits
+        named = frame.filter(pl.col(client).is_not_null())
+        if named.height < frame.height:
             notes.append(
-                f"{before - frame.height:,} rows name nobody in the column {client!r} and are"
+                f"{frame.height - named.height:,} rows name nobody in the column {client!r} and are"
                 " left out"
             )
-        notes.extend(_written_alike(frame[client]))
-        return frame
+        return named
 
-    split, site = (
-        held_out.split(settings) if held_out else None,
-        data.SiteFile(decimal=owner.decimal),
-    )
+    split, least = held_out.split(settings) if held_out else None, limits.min_clients_per_value
     table = data.load(
-        settings, root.at("data"), least_classes=1, mark=marked, split=split, site=site
+        settings,
+        root.at("data"),
+        least_classes=1,
+        mark=marked,
+        split=split,
+        site=data.SiteFile(decimal=owner.decimal, misfit_clients=least),
+        schema=plan.schema,
     )
-    table, rare = _without_rare_classes(table, client, limits)
+    if plan.agree_values(table.columns).classes:  # the site names no class
+        refuse_many_values(plan, table.columns, limits)
+        rare = list[str]()
+    else:
+        table, rare = _without_rare_classes(table, client, limits)
     table, chosen = _without_marks(table)
     found = _divided(table, settings, root)
     count, who = (len(found.owners), "clients") if client else (table.train.height, "rows")
@@ -161,8 +171,33 @@ def read_rows(
             f" {who} to train on"
         )
     return found._replace(
-        left_out=(*notes, *rare), marks=marks[0] if marks else None, chosen=chosen
+        left_out=(*notes, *table.left_out, *rare), marks=marks[0] if marks else None, chosen=chosen
     )
+
+
+def refuse_many_values(plan: Plan, columns: Columns, limits: Limits) -> None:
+    """Raise PolicyError if the plan's schema states more values of a column than the owner allows."""
+    agreed = plan.agree_values(columns)
+    for name, known in {columns.label: agreed.classes, **agreed.categories}.items():
+        if len(known) > limits.max_values_per_column:
+            raise PolicyError(
+                f"limits.max_values_per_column = {limits.max_values_per_column:,}: the plan's"
+                f" schema states {len(known):,} values of {name!r}"
+            )
+
+
+def describe_unread_columns(frame: pl.DataFrame, columns: Columns) -> list[str]:
+    """A sentence for the owner about columns of the file that a plan does not read."""
+    read = {
+        name
+        for names in asdict(columns).values()
+        for name in (names if isinstance(names, tuple) else (names,))
+    }
+    others = [name for name in frame.columns if name not in read]
+    if not others:
+        return []
+    shown = ", ".join(map(repr, others[:8])) + (", …" if len(others) > 8 else "")
+    return [f"columns of the file that are not in the plan are not read: {shown}"]
 
 
 def _without_marks(table: data.Table) -> tuple[data.Table, RowMarks | None]:
@@ -228,47 +263,6 @@ def _without_erased(
     return kept, [f"{frame.height - kept.height:,} rows of erased clients are left out"]
 
 
-def normalise_client_names(column: pl.Series) -> pl.Series:
-    """Client names as normalised text; null for blank cells.
-
-    Names that look alike are one name (Unicode NFKC, without invisible characters), and 7.0 is 7: a
-    person has one budget, whichever program wrote the file.
-    """
-    if column.dtype.is_float() or column.dtype.is_decimal():
-        whole = column.cast(pl.Int64, strict=False)
-        column = (
-            pl.select(
-                pl.when(whole.cast(column.dtype) == column)
-                .then(whole.cast(pl.String))
-                .otherwise(column.cast(pl.String))
-            )
-            .to_series()
-            .alias(column.name)
-        )
-    text = (
-        column.cast(pl.String)
-        .str.normalize("NFKC")
-        .str.replace_all(r"[\p{Cf}\p{Cc}]", "")
-        .str.strip_chars()
-    )
-    return text.set(text == "", None).alias(column.name)
-
-
-def _written_alike(names: pl.Series) -> list[str]:
-    """A sentence for the owner if names differ only in case, leading zeros or a decimal point: they
-    may belong to one person.
-    """
-    unique = names.unique()
-    plain = unique.str.to_lowercase().str.replace(r"^0+(\d)", "$1").str.replace(r"\.0*$", "")
-    alike = unique.len() - plain.n_unique()
-    if not alike:
-        return []
-    return [
-        f"{alike:,} names of clients differ from another only in case, leading zeros or a decimal"
-        " point; each has a budget of its own: write a person's name in one way"
-    ]
-
-
 def encode_rows(
     plan: Plan, rows: SiteRows, seen: ColumnStatistics, root: Draws, first: int
 ) -> EncodedSiteRows:
@@ -285,9 +279,11 @@ def encode_rows(
         clients, held = data.hold_out(clients, plan.data.local_test, root.at("local-test"), first)
     secret = find_client_secret(plan, root)
     sources = gather_feature_sources(table.columns, plan.features, secret)
-    fitted = fit_features(seen, table.columns, plan.features, sources)
+    fitted = fit_features(plan, seen, table.columns, sources)
     known = replace(
-        table, train=_prepared(table.train, table, seen), test=_prepared(table.test, table, seen)
+        table,
+        train=_prepared(table.train, table, fitted.classes),
+        test=_prepared(table.test, table, fitted.classes),
     )
     offer = (
         k_anonymity.decide_release(known, clients, plan.data.share, root.at("share"))
@@ -331,15 +327,15 @@ def _held_by_clients(rows: SiteRows, held: Clients, encoded: Rows) -> MeasuredRo
     return MeasuredRows(encoded, owners, marks)
 
 
-def _prepared(frame: pl.DataFrame, table: data.Table, seen: ColumnStatistics) -> pl.DataFrame:
+def _prepared(frame: pl.DataFrame, table: data.Table, classes: tuple[str, ...]) -> pl.DataFrame:
     """Rows with the classes of all sites and numbers clipped to what features can represent: one
     cell must not make a site refuse.
     """
     numbers = [name for name in table.columns.numeric if frame.schema[name].is_numeric()]
-    return _classed(frame, table, seen).with_columns(pl.col(numbers).clip(-_LARGEST, _LARGEST))
+    return _classed(frame, table, classes).with_columns(pl.col(numbers).clip(-_LARGEST, _LARGEST))
 
 
-def _classed(frame: pl.DataFrame, table: data.Table, seen: ColumnStatistics) -> pl.DataFrame:
+def _classed(frame: pl.DataFrame, table: data.Table, classes: tuple[str, ...]) -> pl.DataFrame:
     """Rows whose label has the classes of all sites.
 
     They must include all classes that this site disclosed: a server that omits one would learn
@@ -348,6 +344,6 @@ def _classed(frame: pl.DataFrame, table: data.Table, seen: ColumnStatistics) -> 
     label = table.columns.label or ""
     own = table.train.schema[label]
     assert isinstance(own, pl.Enum), "a loaded table's label is an Enum"
-    if not set(own.categories.to_list()) <= set(seen.classes):
+    if not set(own.categories.to_list()) <= set(classes):
         raise WireError("terms refused: they lack classes that this site told")
-    return keep_classes(frame, label, seen.classes)
+    return keep_classes(frame, label, classes)
