@@ -9,6 +9,7 @@ import pytest
 
 from tacit.deployment.server import messenger as module
 from tacit.deployment.server.messenger import Messenger
+from tacit.deployment.server.missed_requests import MissedRequests
 from tacit.deployment.server.missing_replies import MissingReply
 from tacit.deployment.server.presence import Presence
 from tacit.protocol.messages.signed_message import SignedMessage
@@ -147,6 +148,24 @@ def test_what_a_site_missed_comes_first_when_it_returns(tmp_path: Path, clock: C
     assert list(found.messages) == ["a", "b"]
     assert messenger.missed.list_for("b", 9) == []
     assert not list(tmp_path.glob("missed/*/*.bin"))
+
+
+def test_missed_sums_outlive_the_server(tmp_path: Path) -> None:
+    missed = MissedRequests(tmp_path)
+    missed.add_beginning("b", b"begin")
+    for number in (9, 10):
+        missed.add_sum("b", number, "train", b"sum %d" % number)
+    missed.add_sum("b", 9, "train", b"another")
+    again = MissedRequests(tmp_path)
+    assert [(one.kind, one.round_no, one.body) for one in again.list_for("b", 11)] == [
+        ("ask", 9, b"sum 9"),
+        ("ask", 10, b"sum 10"),
+    ]
+    assert [one.round_no for one in again.list_for("b", 10)] == [9]
+    again.drop_round("b", 9)
+    assert [one.round_no for one in MissedRequests(tmp_path).list_for("b", 11)] == [10]
+    again.clear()
+    assert not list(tmp_path.iterdir())
 
 
 def test_who_is_asked_absent_or_there_is_shown(tmp_path: Path, clock: Clock) -> None:
