@@ -26,7 +26,7 @@ class MissingSite:
 
     @property
     def sentence(self) -> str:
-        """When the site was missing, why, and what it cost."""
+        """When and why the site was missing, and how long the run waited for it."""
         waited = f" (waited {phrasing.format_duration(self.seconds)})" if self.seconds else ""
         if self.exchanges == ("open",):
             return f"Site {self.site} took no part: {self.reason}{waited}."
