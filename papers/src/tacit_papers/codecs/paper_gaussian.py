@@ -118,8 +118,8 @@ def _claim(settings: PaperGaussian, stddev: float) -> Claim:
     )
     return Claim(
         mechanism=(
-            f"unclipped numbers, each with Gaussian noise of {stddev:.3g} ({called}, but nothing is"
-            " bounded)"
+            f"unclipped numbers, each with Gaussian noise (σ = {stddev:.3g}; {called}, but nothing"
+            " is bounded)"
         ),
         event=Open(),
         unit="update",
