@@ -14,7 +14,7 @@ from tacit.data.clients.divide import (
 )
 from tacit.data.download.fetch import Progress, fetch
 from tacit.data.download.store import fetch_data_set, find_data_set
-from tacit.data.load import SiteFile, load, resolve_columns
+from tacit.data.load import load, resolve_columns
 from tacit.data.named.catalogue import list_data_sets
 from tacit.data.named.entry import NamedDataSet
 from tacit.data.named.vectors import load_vectors
@@ -26,6 +26,7 @@ from tacit.data.roles.guess_roles import guess_roles
 from tacit.data.roles.label_leaks import find_leaks
 from tacit.data.roles.roles import merge_roles
 from tacit.data.roles.starter import Starter, build_starter
+from tacit.data.row_reader import SiteFile
 from tacit.data.table import Habits, Table
 
 __all__ = [

@@ -66,8 +66,8 @@ def check_own_rows(plan: Plan, owner: Owner, limits: Limits) -> RowsCheck:
     try:
         frame = read_source(settings, guess=False).frame
     except DataError as error:
-        found = RowMisfit(column="", sentence=str(error))
-        return RowsCheck(rows=0, found=(found,), refusal=str(error))
+        unread = RowMisfit(column="", sentence=str(error))
+        return RowsCheck(rows=0, found=(unread,), refusal=str(error))
     columns = replace(data.resolve_columns(plan.data, import_code=False), client=owner.unit.client)
     lacking = [*_find_lacking(frame, columns)]
     found = [*lacking, *_find_client_problems(frame, owner.unit.client)]

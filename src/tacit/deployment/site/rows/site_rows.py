@@ -178,7 +178,7 @@ def read_rows(
 def refuse_many_values(plan: Plan, columns: Columns, limits: Limits) -> None:
     """Raise PolicyError if the plan's schema states more values of a column than the owner allows."""
     agreed = plan.agree_values(columns)
-    for name, known in {columns.label: agreed.classes, **agreed.categories}.items():
+    for name, known in ((columns.label, agreed.classes), *agreed.categories.items()):
         if len(known) > limits.max_values_per_column:
             raise PolicyError(
                 f"limits.max_values_per_column = {limits.max_values_per_column:,}: the plan's"
