@@ -31,7 +31,7 @@ def peers(folder: Folder, as_json: AsJson = False) -> None:
     from tacit.deployment.provisioning.peers import list_peers
     from tacit.deployment.site.site_folder import read_site_settings
 
-    own, name = read_fingerprint(folder), read_site_settings(folder).name
+    name, own = read_site_settings(folder).name, read_fingerprint(folder)
     if not as_json:
         tables.line(describe_fingerprint(f"this site, {name}", own))
     found = list_peers(folder)
