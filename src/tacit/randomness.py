@@ -37,7 +37,7 @@ class AddressedDraws:
     path: tuple[int | str, ...] = ()
 
     def at(self, *address: int | str) -> Self:
-        """Draws at an address below this one."""
+        """The random draws at a child address."""
         return type(self)(self.key, self.path + address)
 
     def stream(self) -> Keystream:
@@ -111,7 +111,7 @@ class Draws(AddressedDraws):
         return Draws(self.at(*address)._derive(32, b"tacit-sealed"))
 
     def publish(self, *address: int | str) -> PublicDraws:
-        """Derive sealed draws at an address below this one that both sides may know."""
+        """Derive draws at a child address that both sides may know; the root cannot be computed from them."""
         return PublicDraws(self.sealed(*address).key)
 
     def for_client(self) -> ClientDraws:

@@ -88,7 +88,7 @@ class CoinBiases:
 
     @property
     def stddev(self) -> float:
-        """Standard deviation of the coins of one client, in units of an update."""
+        """Standard deviation of the noise of one client's random bits, in the units of an update."""
         return 1 / (2 * self.slope * math.sqrt(self.bits))
 
     def clip_row(self, row: Vector) -> Vector:

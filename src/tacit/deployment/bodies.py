@@ -122,9 +122,9 @@ class StatisticsBody(_Strict, frozen=True, kw_only=True):
 
 
 class OfferResponse(_Strict, frozen=True, kw_only=True):
-    """A site takes part: its number of clients, of training rows and (approximately) of held-out
-    rows, its largest weight, its column statistics, its nonce in this run, its public key as a
-    helper, and how it responds to measures.
+    """A site joins a run: its numbers of clients, training rows and (approximately) held-out rows,
+    largest weight, column statistics, nonce, public key as a helper, and how it answers evaluation
+    requests.
     """
 
     clients: Clients
@@ -152,11 +152,11 @@ class Member(_Strict, frozen=True, kw_only=True):
 
 
 class Terms(_Strict, frozen=True, kw_only=True):
-    """What everybody knows before round one. `run` is the run's public name, `public` the key of
-    the public randomness; `helpers` are public keys, and `helps` names the site of each helper, in
-    order. Only a run with simulated noise has an `identity`, that of the simulation; in any other
-    run it is the digest that each party computes (`run_digest`). `read_record_key` is the public key
-    that signs the server's record.
+    """Public parameters of a run, fixed before round one. `run` is its public name, `public` the
+    key of the public randomness. `helpers` are public keys, and `helps` lists the site of each
+    helper in the same order. `identity` is set only in runs with simulated noise; otherwise each
+    party computes it (`run_digest`). `read_record_key` is the public key that verifies the
+    signature of the server's record.
     """
 
     run: Word

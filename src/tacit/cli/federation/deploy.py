@@ -45,7 +45,7 @@ RetryAfter = Annotated[
     typer.Option(
         "--retry-after",
         min=1,
-        help="Seconds until a request is repeated to a site that has not responded.",
+        help="Seconds before a request is sent again to a site that has not responded.",
     ),
 ]
 Grace = Annotated[

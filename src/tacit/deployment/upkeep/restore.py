@@ -67,7 +67,7 @@ def read_backup(file: Path) -> SiteBackup:
 
 
 def restore(backup: SiteBackup, folder: Path) -> Age:
-    """Write a backup into a new folder, and return how old its ledger is for this machine.
+    """Restore a backup into a new folder; return how its ledger compares with the witness here.
 
     The folder appears only once it is complete. Runs that were under way have ended in it. Unless
     the ledger is older than the witness, the restore becomes an entry of the ledger, and the

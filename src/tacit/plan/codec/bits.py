@@ -46,7 +46,7 @@ class RRSampled:
     unit: ClassVar[str] = "update"
     name: Literal["rr_sampled"] = "rr_sampled"
     epsilon: Annotated[float, Ge(_LEAST), Le(1000), Needs("a value"), Per(unit)]
-    """Privacy loss of one update, **per update**."""
+    """Epsilon **per update**."""
     clip: Clip
     """Largest change of one parameter in one round; public, never computed from data."""
 

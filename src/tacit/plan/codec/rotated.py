@@ -23,7 +23,7 @@ class ProjUnit:
     USUAL: ClassVar[int] = 1000
     name: Literal["projunit"] = "projunit"
     epsilon: Annotated[float, Ge(1e-2), Le(16), Needs("a value"), Per(unit)]
-    """Privacy loss of one update, **per update**."""
+    """Epsilon **per update**."""
     clip: Norm
     """Maximum L2 norm of an update; larger updates are scaled down. Public, never computed from
     data.

@@ -20,7 +20,7 @@ Text = Literal["binary", "listed", "sequence", "words", "pieces"]
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Quantise:
-    """Quantise numbers to channels of their column's range before training; not differentially
+    """Quantise numeric values into bins of their column's range before training; not differentially
     private.
     """
 

@@ -40,7 +40,7 @@ class Filter:
     epsilon: _Epsilon | None = None
     """`client`, `record`: privacy loss of one round's last layer, per update or per row."""
     delta: Annotated[float, Gt(0), Lt(1)] = 1e-5
-    """`client`, `record`, `votes_epsilon`: probability that the loss is larger."""
+    """With `client`, `record` or `votes_epsilon`: probability that the privacy loss exceeds epsilon."""
     clip: Positive | None = None
     """`client`: maximum L2 norm of the change of the last layer; `record`: of one row's gradient.
     """

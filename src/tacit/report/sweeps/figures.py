@@ -171,7 +171,7 @@ def _format_baseline(name: str, one: Combination, arm: str) -> str:
 
 
 def format_privacy(sweep: Sweep, one: Combination) -> str:
-    """Epsilon in the sweep's unit, else the run's privacy headline."""
+    """Epsilon in the sweep's privacy unit, otherwise the run's short privacy statement."""
     total = one.total(sweep.unit) if sweep.unit else None
     if total is not None:
         return prose.format_total(total)

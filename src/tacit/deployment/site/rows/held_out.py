@@ -106,8 +106,8 @@ def _read(path: Path) -> tuple[int, list[str]]:
         return int(kept["below"]), sorted(map(str, kept["split_columns"]))
     except (ValueError, KeyError, TypeError):
         raise RunError(
-            f"{path}: is damaged; put a good copy back, for it says which rows may not be"
-            " trained on"
+            f"{path} is damaged; restore it from a backup: it lists the rows that must not be used"
+            " for training"
         ) from None
 
 
