@@ -270,3 +270,33 @@ def test_a_model_that_only_clients_read_is_used_where_they_are_simulated(tmp_pat
     job = small_plan(write_csv(tmp_path / "r.csv", rows=120), codec=coded, server={"rounds": 1})
     run = tacit.Run(simulation.start(job, tmp_path))
     assert run.predict_proba(["good film"]).shape == (1, 2)
+
+
+def test_new_rows_are_read_by_the_schema_of_the_training_rows(tmp_path: Path) -> None:
+    rows = people().with_columns(pl.col("class").replace({"c0": "zero"}))
+    rows.write_csv(tmp_path / "people.csv")
+    columns = {"numeric": ["pay"], "categorical": ["town"], "label": "class", "split": "half"}
+    schema = {
+        "pay": {"type": "number", "minimum": -20, "maximum": 50, "missing_values": ["-99"]},
+        "town": {"type": "string", "enum": ["a", "b", "c"], "mapping": {"A-town": "a"}},
+        "class": {"type": "string", "enum": ["c0", "c1", "c2"], "mapping": {"zero": "c0"}},
+    }
+    job = small_plan(
+        tmp_path / "people.csv",
+        data={"source": str(tmp_path / "people.csv"), "clients": 10, "columns": columns},
+        schema={"columns": schema},
+        codec={"name": "plain"},
+        model={"name": "logistic"},
+        local={"lr": 0.05, "epochs": 2, "batch": 8},
+    )
+    model = tacit.load(tacit.run(job, folder=tmp_path / "runs").folder)
+    assert model.classes == ("c0", "c1", "c2")
+    plain, coded = (
+        model.predict_rows(pl.DataFrame({"pay": pay, "town": town}))
+        for pay, town in ((["9,5", None, None], ["a", "b", None]), (["9,5", "-99", "999"], ["A-town", "b", "x"]))
+    )  # fmt: skip
+    np.testing.assert_array_equal(plain.probabilities, coded.probabilities)
+    assert coded.notes[:2] == [
+        "'pay' is out of range in 1 row and counts as missing there",
+        "'town' has an unknown value in 1 row and counts as missing there",
+    ]

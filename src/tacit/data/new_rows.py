@@ -14,8 +14,6 @@ from tacit.data.clean import DecimalSetting, detect_number_formats, parse_number
 from tacit.data.images import decode_images
 from tacit.data.input_rows import from_input_rows
 from tacit.data.read import TextFormat, is_file_source, read_file
-from tacit.data.schema.apply import apply_schema
-from tacit.data.schema.misfit import describe_misfit
 from tacit.data.table import Habits
 from tacit.errors import DataError, did_you_mean
 from tacit.plan import Columns, Schema
@@ -70,6 +68,9 @@ def clean_as_in_training(
     _check_names(frame, columns)
     notes: list[str] = []
     if schema is not None:
+        from tacit.data.schema.apply import apply_schema
+        from tacit.data.schema.misfit import describe_misfit
+
         frame, misfits = apply_schema(
             frame.select(list_input_columns(columns)), columns, schema, formats=habits.formats
         )

@@ -72,6 +72,8 @@ def _write_out(table: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):  # the table of one column
+        return _list_changes(value)
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items() if inner is not None}
     return list(value) if isinstance(value, tuple) else value

@@ -173,7 +173,7 @@ def _describe_statistics(entry: dict[str, Any]) -> str:
         f"{told['clients']:,} clients, {told['rows']:,} training rows, {told['test_rows']:,} test"
         " rows"
     ]
-    parts.append(f"classes {', '.join(seen['classes'])}")
+    parts += [f"classes {', '.join(seen['classes'])}"] if seen["classes"] else []
     parts += [
         f"categories of {name}: {', '.join(known)}" for name, known in seen["categories"].items()
     ]
