@@ -43,7 +43,8 @@ def test_every_folder_exports_a_paper_and_is_listed() -> None:
     folders = [
         path.parent.name for path in Path(tacit_papers.__file__).parent.glob("*/__init__.py")
     ]
-    exported = {import_module(f"tacit_papers.{folder}").PAPER.name for folder in folders}
+    papers = set(folders) - {"codecs", "data_sets"}
+    exported = {import_module(f"tacit_papers.{folder}").PAPER.name for folder in papers}
     assert exported == set(PAPERS)
 
 

@@ -138,9 +138,8 @@ def test_without_the_extent_of_the_run_or_a_bound_nothing_is_built() -> None:
 @settings(max_examples=60, deadline=None)
 def test_no_update_is_longer_than_the_radius_in_whole_numbers(update, radius) -> None:
     length = float(np.linalg.norm(update.astype(np.float64)))
-    near = (update / np.float32(length / 0.999999 if length else 1)).astype(
-        np.float32
-    )  # about as long as the clip of 1
+    wide = update.astype(np.float64)  # float32 would round the norm of subnormal numbers
+    near = (wide / (length / 0.999999 if length else 1)).astype(np.float32)  # norm about 1
     steps = Scale(clip=1.0, radius=radius).round_to_integers(near)
     assert sum(int(step) ** 2 for step in steps.tolist()) <= radius**2
     assert np.abs(steps - near.astype(np.float64) * radius).max() <= 1 + 300**0.5 / 2

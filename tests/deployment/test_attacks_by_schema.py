@@ -101,7 +101,7 @@ def test_a_schema_cannot_touch_the_names_of_clients(tmp_path: Path) -> None:
     server = HostileServer(hospital(tmp_path), job())
     server.text = text
     assert server.open() is None
-    assert server.status == "question"
+    assert server.status == "plan"
 
 
 def test_terms_cannot_change_what_the_schema_states(tmp_path: Path) -> None:

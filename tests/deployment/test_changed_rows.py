@@ -52,8 +52,8 @@ def run_between(
 
 
 def missing_rounds(place: Path) -> dict[int, str]:
-    lost = record.select_entries(list(record.read(place / RECORD)), record.Refused)
-    return {one.round_no: one.reason for one in lost if one.sender == "site c"}
+    lost = record.select_entries(list(record.read(place / RECORD)), record.SiteMissing)
+    return {one.round_no: one.reason for one in lost if one.site == "c"}
 
 
 @pytest.mark.parametrize("restart", [False, True])

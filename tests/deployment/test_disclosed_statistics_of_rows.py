@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 from tacit.column_statistics.number_format import NumberFormat
+from tacit.column_statistics.rounded_range import _find_step
 from tacit.column_statistics.statistics import ColumnStatistics
 from tacit.data import Habits
 from tacit.deployment.site.rows.disclosed_statistics import (
     _clients_without,
-    _step,
     build_disclosure_entry,
     compute_disclosed_statistics,
     describe_disclosure,
@@ -202,7 +202,7 @@ def test_how_numbers_are_written_is_told_where_enough_clients_show_it() -> None:
      (-90.0, -90.0, 10.0), (0.0, 0.0, 0.0), (0.0, 0.001, 0.0001)],
 )  # fmt: skip
 def test_steps(low: float, high: float, step: float) -> None:
-    assert _step(low, high) == pytest.approx(step)
+    assert _find_step(low, high) == pytest.approx(step)
 
 
 def test_the_owners_ledger_has_what_is_told() -> None:

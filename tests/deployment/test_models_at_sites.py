@@ -145,7 +145,7 @@ def test_fedvocab_delivers_the_shared_part(reviews, tmp_path) -> None:
             predict_for_clients(sides[one.name], file / MODEL, inputs) for file in (place, folder)
         )
         assert np.abs(ours - theirs).max() <= CLOSE
-        with pytest.raises(RunError, match="is kept by each client"):
+        with pytest.raises(RunError, match="stays with each client"):
             load(folder)
         assert "shared part of the model" in api.Run(folder).render_card()
 

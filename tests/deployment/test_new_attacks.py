@@ -422,4 +422,4 @@ def test_a_helper_answers_in_the_name_of_another(tmp_path) -> None:
     found = record.select_entries(list(record.read(place / RECORD)), record.Refused)
     assert not refused_in(own)
     assert {one.sender for one in found} == {"helper 2"}
-    assert "needs sender 2, got 1" in found[0].reason
+    assert "sender must be 2, got 1" in found[0].reason

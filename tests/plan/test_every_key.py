@@ -23,7 +23,7 @@ READ_BY_CHECKS_ONLY = {"Local.method"}
 """`local.method` names what `local.proximal` does; training reads that number."""
 
 REFUSED_ELSEWHERE = {
-    "run_problems",  # a run without test rows: tests/plan/test_plan.py
+    "list_missing_test_rows",  # a run without test rows: tests/plan/test_plan.py
     "presets/privacy.py",  # tables made in Python: tests/plan/test_privacy.py
 }
 

@@ -179,7 +179,7 @@ def test_a_negotiated_file_gives_a_run_its_range_and_secret(reviews, tmp_path, m
     ("made_for", "levels", "error", "said"),
     [
         ("other", 10, RunError, "negotiated for run 'other', not for 'small'"),
-        ("small", 9, PlanError, "codec.levels: needs 9, as negotiated"),
+        ("small", 9, PlanError, "was negotiated with 9"),
     ],
 )
 def test_a_file_of_another_run_or_plan_is_refused_before_anything_is_made(
