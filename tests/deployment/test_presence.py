@@ -104,7 +104,7 @@ def test_nobody_goes_on_without_the_sites_that_are_needed(tmp_path: Path, clock:
 
 
 def test_nobody_waits_where_it_cannot_help(tmp_path: Path, clock: Clock) -> None:
-    """Site a refuses, so two replies cannot come any more, whoever returns."""
+    """Site a refuses, so two replies are impossible, even if another site returns."""
     transport = SiteTransport(lambda site, message, count: reply(message, status="policy"))
     transport.there = {"a": True, "b": False}
     found = messenger_over(transport, tmp_path).request(

@@ -45,7 +45,7 @@ class RowsWatch:
             found = _fingerprint(self._file, self.secret)
         except OSError as error:
             if not self.path.exists():
-                return  # the run begins; whoever reads the rows says what is wrong with the file
+                return  # the run begins; the reader of the rows reports what is wrong with the file
             raise ChangedRowsError(
                 f"{self.source}: the rows of this run cannot be read ({error.strerror}); put the"
                 " file back"
