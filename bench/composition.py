@@ -3,7 +3,7 @@ bench.composition [--seeds N]`.
 
 Every line is `examples/all_five.toml` less the tables of the systems it goes without. Each run's
 figures are kept below bench/out/composition under the hash of their plan, so a stop loses at most
-one run. `--page` writes what is there into docs/composition.md.
+one run. `--page` writes what is there into docs/concepts/composition.md.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tacit.privacy import ledger
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
 
-OUT, PAGE = ROOT / "bench" / "out" / "composition", ROOT / "docs" / "composition.md"
+OUT, PAGE = ROOT / "bench" / "out" / "composition", ROOT / "docs" / "concepts" / "composition.md"
 BEGIN, END = (
     "<!-- figures: written by python -m bench.composition --page -->",
     "<!-- end of figures -->",
@@ -255,7 +255,7 @@ def main() -> None:
     parser.add_argument(
         "--page",
         action="store_true",
-        help="write what was measured into docs/composition.md; measure nothing",
+        help="write what was measured into docs/concepts/composition.md; measure nothing",
     )
     asked = parser.parse_args()
     read = kept("words", AUDITED, words_read)

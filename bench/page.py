@@ -1,4 +1,4 @@
-"""Put the measured figures into docs/speed.md, between its two marks: `python -m bench.page`."""
+"""Put the measured figures into docs/benchmarks/speed.md, between its two marks: `python -m bench.page`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-OUT, PAGE = Path("bench/out"), Path("docs/speed.md")
+OUT, PAGE = Path("bench/out"), Path("docs/benchmarks/speed.md")
 BEGIN, END = "<!-- figures: written by python -m bench.page -->", "<!-- end of figures -->"
 
 

@@ -1,4 +1,4 @@
-"""Rules, attacks, data sets and models of a user's own: the examples of docs/extend.md are trained with, pinned and refused."""
+"""Rules, attacks, data sets and models of a user's own: the examples of docs/guides/extend.md are trained with, pinned and refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tacit.runs import checkpoint
 from tacit.runs.record import Round
 from tests.simulation.small import write_csv
 
-PAGE = (Path(__file__).parents[1] / "docs" / "extend.md").read_text()
+PAGE = (Path(__file__).parents[1] / "docs" / "guides" / "extend.md").read_text()
 BASE = {
     "name": "own",
     "data": {

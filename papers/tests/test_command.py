@@ -96,7 +96,7 @@ def test_claims_that_a_scale_leaves_open_are_counted_and_the_way_on_is_said(
 ) -> None:
     said = tacit(capsys, "reproduce", "made-up", "--cached").out
     assert "Quick scale does not decide 2 of 2 claims." in said
-    assert "docs/made-up.md" in said
+    assert "docs/papers/made-up.md" in said
     assert "left open" not in tacit(capsys, "reproduce", "made-up", "--quiet").out
 
 
@@ -141,7 +141,7 @@ def test_the_page_shows_the_largest_scale_that_was_run(capsys: Capture, tmp_path
         "--page",
         str(tmp_path / "docs"),
     )
-    text = (tmp_path / "docs" / "made-up.md").read_text()
+    text = (tmp_path / "docs" / "papers" / "made-up.md").read_text()
     assert "- full: whole." in text
     assert "- quick" not in text
     assert {

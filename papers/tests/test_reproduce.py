@@ -276,13 +276,13 @@ def test_the_page_keeps_what_people_wrote_around_the_results(paper, tmp_path) ->
     every = page.collect_scales(paper, lambda some: outcomes)
     assert [one.scale for one in page.choose_scales(every)] == ["full"]
     page.write(paper, every, tmp_path, pictures=False)
-    text = (tmp_path / "p.md").read_text()
-    (tmp_path / "p.md").write_text(
+    text = (tmp_path / "papers" / "p.md").read_text()
+    (tmp_path / "papers" / "p.md").write_text(
         text.replace("Epsilon is per bit.", "Epsilon is per bit.\n\nWritten by hand.")
         + "\nAfterword.\n"
     )
     page.write(paper, every, tmp_path, pictures=False)
-    text = (tmp_path / "p.md").read_text()
+    text = (tmp_path / "papers" / "p.md").read_text()
     assert "Written by hand." in text
     assert "Afterword." in text
     assert text.count("| R=3 |") == 1
@@ -327,14 +327,14 @@ def test_a_claim_is_decided_by_the_largest_scale_that_decides_it_and_a_page_says
     assert (first.verdict, "scale" in first.reason) == ("holds", False)
     assert (second.verdict, "(quick scale)" in second.reason) == ("holds", True)
     page.write(both, every, tmp_path, pictures=False)
-    text = (tmp_path / "p.md").read_text()
+    text = (tmp_path / "papers" / "p.md").read_text()
     assert "Not all run at the full scale: a day. The rest" in text
     assert text.count("<sup>q</sup>") == 1
     assert [
         one["scale"] for one in json.loads((tmp_path / "results" / "p.json").read_text())["cells"]
     ] == ["full", "quick", "full"]
     page.write(both, [at("full", 0.9, 0.9, 0.9), every[1]], tmp_path, pictures=False)
-    assert "Not all run" not in (tmp_path / "p.md").read_text()
+    assert "Not all run" not in (tmp_path / "papers" / "p.md").read_text()
 
 
 def test_a_long_note_stands_under_the_first_of_its_tables_only(tmp_path) -> None:

@@ -1,4 +1,4 @@
-"""The README's count of verdicts is that of the kept results, and no claim of a paper is without one."""
+"""The count of verdicts on the index of papers is that of the kept results, and no claim of a paper is without one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.docs.pages import ROOT
 
 
 @pytest.mark.parametrize("paper", list_papers(), ids=lambda paper: paper.name)
-def test_the_readme_counts_the_verdicts_of_the_kept_results(paper) -> None:
+def test_the_index_of_papers_counts_the_verdicts_of_the_kept_results(paper) -> None:
     kept = json.loads(
         (ROOT / "docs" / "results" / f"{paper.name}.json").read_text(encoding="utf-8")
     )["claims"]
@@ -21,8 +21,8 @@ def test_the_readme_counts_the_verdicts_of_the_kept_results(paper) -> None:
     )
     counts = [sum(one["verdict"] == verdict for one in kept) for verdict in VERDICTS]
     (row,) = re.findall(
-        rf"^\| \[[^|]*\(docs/{paper.name}\.md\) \| (.*) \|$",
-        (ROOT / "README.md").read_text(encoding="utf-8"),
+        rf"^\| \[[^|]*\({paper.name}\.md\) \| (.*) \|$",
+        (ROOT / "docs" / "papers" / "index.md").read_text(encoding="utf-8"),
         re.MULTILINE,
     )
     assert [int(count) for count in row.split(" | ")] == counts

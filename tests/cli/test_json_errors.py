@@ -18,7 +18,7 @@ from tacit.cli.help_text import build_command
 from tests.cli.made_up import LENIENT, PEOPLE, tacit
 
 Capture = pytest.CaptureFixture[str]
-PAGE = Path(__file__).parents[2] / "docs" / "exit-codes.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "exit-codes.md"
 
 
 def leaves(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -1,4 +1,4 @@
-"""A codec of a user's own: the one that docs/extend.md shows is trained with, checked, pinned and refused as any other code."""
+"""A codec of a user's own: the one that docs/guides/extend.md shows is trained with, checked, pinned and refused as any other code."""
 
 import hashlib
 import re
@@ -18,7 +18,7 @@ from tacit.runs.record import Round
 from tests.cli import made_up
 from tests.simulation.small import write_csv
 
-PAGE = Path(__file__).parents[2] / "docs" / "extend.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "extend.md"
 BLOCKS = re.findall(r"```(?:python|toml)\n(.*?)```", PAGE.read_text(), re.DOTALL)
 CODE, CODEC = BLOCKS[0], BLOCKS[1]
 PLAN = """

@@ -20,7 +20,7 @@ from tests.deployment.hostile import HostileServer
 from tests.deployment.local_post import GENEROUS, model_of, owner, sites_of
 from tests.simulation.small import small_plan, write_csv
 
-PAGE = (Path(__file__).parents[2] / "docs" / "extend.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "extend.md").read_text()
 MARK = "\nfrom pathlib import Path\nPath(__file__).with_name('ran').touch()\n"
 PARTS = {"coin": "A codec", "nearest": "An aggregation rule"}
 CODEC = {"name": "coin:coin", "settings": {"epsilon": 1.0, "clip": 0.02}}

@@ -44,32 +44,37 @@ def test_every_documented_command_exists() -> None:
 
 @pytest.mark.parametrize("key", reference.keys())
 def test_every_plan_key_has_a_meaning_on_its_page(key: str) -> None:
-    assert f"| `{key}` |" in (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
+    assert f"| `{key}` |" in (ROOT / "docs" / "reference" / "plan.md").read_text(encoding="utf-8")
 
 
 def test_the_page_of_plan_keys_is_current() -> None:
-    written = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
-    assert written == reference.page(), "run: python -m tacit.plan.reference > docs/plan.md"
+    written = (ROOT / "docs" / "reference" / "plan.md").read_text(encoding="utf-8")
+    assert written == reference.page(), (
+        "run: python -m tacit.plan.reference > docs/reference/plan.md"
+    )
 
 
 @pytest.mark.parametrize("kind", codecs.list_codecs())
-def test_every_codec_is_in_the_readme_and_among_the_plan_keys(kind: str) -> None:
-    for page in ("README.md", "docs/plan.md"):
-        assert f"`{kind}`" in (ROOT / page).read_text(encoding="utf-8")
+def test_every_codec_is_among_the_mechanisms_and_the_plan_keys(kind: str) -> None:
+    for folder in ("concepts/mechanisms", "reference"):
+        pages = (ROOT / "docs" / folder).rglob("*.md")
+        assert any(f"`{kind}`" in page.read_text(encoding="utf-8") for page in pages)
 
 
 @pytest.mark.parametrize("rule", get_args(Rule))
 def test_every_aggregation_rule_has_a_row_in_the_table_of_rules(rule: str) -> None:
-    assert f"\n| `{rule}` |" in (ROOT / "docs" / "lazyinf.md").read_text(encoding="utf-8")
+    assert f"\n| `{rule}` |" in (ROOT / "docs" / "papers" / "lazyinf.md").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize("entry", data.list_data_sets(), ids=lambda entry: entry.name)
 def test_every_named_set_is_documented(entry: data.NamedDataSet) -> None:
-    assert f"`{entry.name}`" in (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
+    assert f"`{entry.name}`" in (ROOT / "docs" / "guides" / "data.md").read_text(encoding="utf-8")
 
 
 def test_every_package_is_in_the_architecture() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "concepts" / "architecture.md").read_text(encoding="utf-8")
     packages = [
         path.name for path in (ROOT / "src" / "tacit").iterdir() if (path / "__init__.py").exists()
     ]

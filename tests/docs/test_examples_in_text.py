@@ -55,8 +55,8 @@ def test_the_page_of_python_runs_from_top_to_bottom(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     together: dict[str, object] = {}
-    for number, block in enumerate(blocks("docs/python.md", "python"), 1):
-        exec(compile(block, f"docs/python.md, block {number}", "exec"), together)
+    for number, block in enumerate(blocks("docs/guides/python.md", "python"), 1):
+        exec(compile(block, f"docs/guides/python.md, block {number}", "exec"), together)
 
 
 def test_paying_for_data_by_votes(
@@ -69,7 +69,7 @@ def test_paying_for_data_by_votes(
     ]
     (tmp_path / "result.json").write_text(json.dumps({"votes": {"clients": clients}}))
     monkeypatch.chdir(tmp_path)
-    (block,) = blocks("docs/lazyinf.md", "python")
-    exec(compile(block, "docs/lazyinf.md", "exec"), {})
+    (block,) = blocks("docs/papers/lazyinf.md", "python")
+    exec(compile(block, "docs/papers/lazyinf.md", "exec"), {})
     # 0.75 - 0.32 = 0.43 and 1 - 0.28 = 0.72, of 1.15 together; nobody is paid for harm, for noise or without a vote.
     assert capsys.readouterr().out == "{8: 0.0, 6: 0.0, 9: 37.39, 2: 62.61}\n"

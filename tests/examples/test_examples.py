@@ -48,7 +48,7 @@ def test_the_main_job_is_the_one_that_init_writes(
 @pytest.mark.parametrize("name", ["hashcomb", "lazyinf"])
 def test_the_plan_in_the_document_is_the_example(name: str) -> None:
     assert (EXAMPLES / f"{name}.toml").read_text(encoding="utf-8") == blocks(
-        f"docs/{name}.md", "toml"
+        f"docs/papers/{name}.md", "toml"
     )[0]
 
 

@@ -155,7 +155,8 @@ def write(paper: Paper, every: list[TableAtScale], docs: Path, *, pictures: bool
             outcome for one in shown for outcome in one.outcomes if outcome.scale == one.scale
         ]
         write_pictures(paper, of_one_scale, docs / "img")
-    path = docs / f"{paper.name}.md"
+    path = docs / "papers" / f"{paper.name}.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
     text = path.read_text() if path.exists() else f"# {paper.title}\n\n{paper.first_words}\n\n"
     if _CLAIMS[0] not in text:
         title, _, rest = text.partition("\n")
@@ -242,7 +243,7 @@ def render(paper: Paper, shown: list[TableAtScale], docs: Path) -> str:
     ]
     for picture in drawn:
         lines += [
-            f"![{picture.title}](img/{_name_picture(paper, picture.name)})",
+            f"![{picture.title}](../img/{_name_picture(paper, picture.name)})",
             "",
             f"{picture.title}. Circles are printed.",
             "",

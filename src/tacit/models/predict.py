@@ -214,7 +214,7 @@ def _refuse_private(folder: Path, network: Model, job: Plan | None) -> None:
         what = "the table of words" if isinstance(network, Worded) else "what [private] names"
         raise RunError(
             f"{folder}: a part of the model, {what}, stays with each client and is in no file of"
-            " the run; each client predicts with its own part (docs/fedvocab.md)"
+            " the run; each client predicts with its own part (docs/papers/fedvocab.md)"
         )
 
 

@@ -12,7 +12,7 @@ from tacit.privacy.policy.policy import Allow, ColumnRoles, Limits, Measures, Pl
 from tacit.privacy.policy.starter import render_policy
 from tests.docs.pages import ROOT
 
-PAGE = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "policy.md").read_text(encoding="utf-8")
 
 
 def test_the_example_is_a_policy() -> None:

@@ -234,7 +234,7 @@ UTILITY = (
     PaperClaim(
         claim="The same holds for BERT-base",
         where="Appendix B.1, Table 6, Figure 5",
-        untestable="no weights of BERT-base are available (docs/stand-ins.md has the command)",
+        untestable="no weights of BERT-base are available (docs/papers/stand-ins.md has the command)",
     ),
     PaperClaim(
         claim="With a BiLSTM, FedVocab has the best global accuracy on AG News too",

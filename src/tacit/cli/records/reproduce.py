@@ -55,7 +55,7 @@ Page = Annotated[
         "--page",
         metavar="DIR",
         help=(
-            "Also write DIR/PAPER.md and DIR/results/PAPER.json from all results so far, each"
+            "Also write DIR/papers/PAPER.md and DIR/results/PAPER.json from all results so far, each"
             " table at its largest scale. Runs whose figures are in that file are not run again."
         ),
     ),
@@ -151,8 +151,8 @@ def _print_open(paper: str, scale: Scale, claims: Sequence[JudgedClaim]) -> None
     if undecided and scale != "full":
         tables.say(
             f"{scale.capitalize()} scale does not decide {undecided} of {len(claims)} claims."
-            f" docs/{paper}.md judges them by all results so far; `tacit reproduce {paper} --scale"
-            " full` runs more seeds at the paper's sizes."
+            f" docs/papers/{paper}.md judges them by all results so far; `tacit reproduce {paper}"
+            " --scale full` runs more seeds at the paper's sizes."
         )
 
 

@@ -7,7 +7,7 @@ diagonal and the c below it, in b bands. An update of one round changes b entrie
 norm of a column of C. Updates of one client that are at least b rounds apart change different
 entries. So k of them together have the privacy loss of k releases whose noise is smaller by that
 norm. If a client responds in every round, nothing is gained: then independent noise is best
-(docs/noise-over-rounds.md).
+(docs/concepts/noise-over-rounds.md).
 
 Guarantees: exact, in integers. The c are multiples of 2^-8, and noise has 2^8 fine steps per step
 of a sum. The floor of a real Gaussian minus an integer number of fine steps is again that of a real

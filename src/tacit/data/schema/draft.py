@@ -21,7 +21,7 @@ from tacit.plan.tables.schema.column import ColumnSchema, fits_type
 _HEAD = """
 # What the cells of columns are at every site, so that sites which code them differently are mapped or refused, and so
 # that classes, categories and ranges are not read from rows. A draft from this table: check it, remove "# " to use it,
-# and name the units. docs/data.md explains the keys; `tacit site check DIR PLAN` compares a site's rows with it.
+# and name the units. docs/guides/data.md explains the keys; `tacit site check DIR PLAN` compares a site's rows with it.
 # [schema]
 # misfits = "refuse"                    # or "drop": rows that do not fit are left out"""
 _MOST_COLUMNS, _MOST_VALUES = 50, 50

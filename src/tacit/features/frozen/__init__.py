@@ -45,7 +45,7 @@ def build_frozen_reader(name: str, folder: Path, cache: Path, ticks: Ticks | Non
 
 
 def _load_efficientnet(folder: Path) -> NetworkView:
-    # Smaller pictures are read faster but worse; docs/data.md has the figures.
+    # Smaller pictures are read faster but worse; docs/guides/data.md has the figures.
     (file,) = folder.glob("*.pth")
     middle, spread = (127.0,) * 3, (128.0,) * 3
     return NetworkView(

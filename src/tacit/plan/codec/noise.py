@@ -54,7 +54,7 @@ class DPSum:
     noise: Literal["independent", "banded"] = "independent"
     """`independent` noise in each round, or `banded`: noise correlated over rounds (banded matrix
     factorisation), so that less of it remains in the last model. `banded` requires clients that
-    respond rarely, several rounds apart ([noise-over-rounds.md](noise-over-rounds.md)).
+    respond rarely, several rounds apart ([noise-over-rounds.md](concepts/noise-over-rounds.md)).
     """
 
 

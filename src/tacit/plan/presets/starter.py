@@ -19,7 +19,7 @@ seed = 0                              # the same seed gives the same model, to t
 baselines = ["central", "fedavg", "noiseless", "same_features"]
 
 [privacy]                             # the privacy guarantee of each person; unset settings are computed from it
-preset = "private"                    # or "no_trust", "none", or a published system: "paper:rr-ldp", …; see docs/privacy.md
+preset = "private"                    # or "no_trust", "none", or a published system: "paper:rr-ldp"; see docs/concepts/privacy.md
 epsilon = 8.0                         # per run: maximum privacy loss of a person over all rounds,
 delta = 1e-5                          # except with this probability
 
@@ -76,7 +76,7 @@ baseline_settings = "own"             # "central" and "fedavg" have their own le
 
 _PRIVATE = """
 [privacy]                             # the privacy guarantee of each client; unset settings are computed from it
-preset = "private"                    # noise on sums over all clients; requires thousands of clients; see docs/privacy.md
+preset = "private"                    # noise on sums over all clients; requires thousands of clients; see docs/concepts/privacy.md
 epsilon = {epsilon:<28}# per run: maximum privacy loss of a client over all rounds,
 delta = 1e-5                          # except with this probability
 """

@@ -21,7 +21,7 @@ class Audit:
     canaries: Annotated[int, Ge(100), Le(100_000)] | None = None
     """Number of synthetic clients with random updates, of which a random half takes part. What the
     models reveal about which half it was is compared with the claimed privacy loss
-    ([canaries.md](canaries.md)). 4,000 are plenty. Only in simulations.
+    ([canaries.md](concepts/canaries.md)). 4,000 are plenty. Only in simulations.
     """
 
 

@@ -162,7 +162,7 @@ class OwnAttack(_CorruptClients):
 
     kind: Annotated[str, Own("attacks"), Needs(f"a function as {OWN}")]
     """A function as `package.module:name`, in an installed package or in a folder of PYTHONPATH, or
-    an entry point of the group `tacit.attacks` ([extend.md](extend.md)). With `@sha256:` and the
+    an entry point of the group `tacit.attacks` ([extend.md](guides/extend.md)). With `@sha256:` and the
     SHA-256 of its file at the end, other code is refused; a run writes it into its own plan.
     """
     settings: dict[Name, Setting] = field(default_factory=dict)

@@ -52,7 +52,7 @@ class Data:
     """A name from `tacit data list`, a file (`.csv` `.tsv` `.txt` `.data` `.json` `.jsonl` `.xlsx`
     `.parquet` `.arrow`, also compressed as `.gz` or `.zst`), or `hf:NAME`. A relative path is
     resolved against the plan's folder, then the working directory. Also a data set of your own, as
-    `package.module:name` or an entry point of the group `tacit.datasets` ([extend.md](extend.md)).
+    `package.module:name` or an entry point of the group `tacit.datasets` ([extend.md](guides/extend.md)).
     """
     encoding: Name | None = None
     """Encoding of a text file, such as `cp1252`. Default: UTF-8; if that fails, the encoding is

@@ -76,7 +76,7 @@ class Features:
     words: Literal["letters", "unicode"] = "letters"
     """`binary`, `listed`, `sequence`: definition of a word. `letters`: runs of the letters a-z, as
     in the paper. `unicode`: words of any script, numbers, hashtags and emoji
-    ([data.md](data.md)). `tacit init` writes `unicode`.
+    ([data.md](guides/data.md)). `tacit init` writes `unicode`.
     """
     base: Annotated[int, Ge(2), Le(1_000_003)] = 31
     """`letters`: base of the rolling hash."""

@@ -158,7 +158,7 @@ class OwnModule:
     reads: ClassVar[tuple[Text, ...]] = ("binary", "listed", "sequence")
     name: Annotated[str, Own("models"), Needs(f"a class as {OWN}")]
     """A class as `package.module:name`, in an installed package or in a folder of PYTHONPATH, or an
-    entry point of the group `tacit.models` ([extend.md](extend.md)). With `@sha256:` and the
+    entry point of the group `tacit.models` ([extend.md](guides/extend.md)). With `@sha256:` and the
     SHA-256 of its file at the end, other code is refused; a run writes it into its own plan.
     """
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class SecureAggregation:
     """Secure aggregation: the server and helpers compute the sum of updates together, and none of
-    them sees a single update ([secure-aggregation.md](secure-aggregation.md)).
+    them sees a single update ([secure-aggregation.md](concepts/secure-aggregation.md)).
     """
 
     helpers: Annotated[int, Ge(1), Le(3)] = 1

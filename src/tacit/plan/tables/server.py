@@ -56,14 +56,14 @@ class Server:
     """
     deliver_to: Literal["participants", "nobody"] = "participants"
     """Between sites: who receives the final model at the end of the run, besides the server that
-    trained it: every site that took part, or nobody ([deploy.md](deploy.md#the-model-at-the-sites)).
+    trained it: every site that took part, or nobody ([deploy.md](guides/deploy.md#the-model-at-the-sites)).
     A simulation ignores it.
     """
     rule: Annotated[Rule | Reference, OrOwn("rules", get_args(Rule).__contains__)] = "mean"
     """Aggregation rule: the mean, or a rule that is robust to a few bad clients, for which the
-    server decodes each update separately ([lazyinf.md](lazyinf.md)). Randomised updates are decoded
+    server decodes each update separately ([lazyinf.md](papers/lazyinf.md)). Randomised updates are decoded
     as noisy ones. Also a rule of your own, as `package.module:name` or an entry point of the group
-    `tacit.rules` ([extend.md](extend.md)).
+    `tacit.rules` ([extend.md](guides/extend.md)).
     """
     rule_settings: dict[Name, Setting] = field(default_factory=dict)
     """A rule of your own: what it takes as keyword arguments."""

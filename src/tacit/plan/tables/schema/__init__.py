@@ -31,7 +31,7 @@ _SET_BY = {
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Schema:
-    """What the cells of columns are at every site ([data.md](data.md#a-schema)). Simulator, sites
+    """What the cells of columns are at every site ([data.md](guides/data.md#a-schema)). Simulator, sites
     and `tacit predict` apply it to rows as they are read.
     """
 
