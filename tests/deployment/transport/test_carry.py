@@ -20,7 +20,7 @@ import pytest
 pytest.importorskip("flwr", reason="needs tacit[flower]")
 
 from tacit.deployment.transport import certificates
-from tacit.deployment.transport.server import channel as channel_module
+from tacit.deployment.transport.server import run_start
 from tacit.deployment.transport.server.channel import FlowerChannel
 from tacit.deployment.transport.server.endpoint import ServerEndpoint
 from tacit.deployment.transport.server.registry import read_sites, register, revoke
@@ -256,7 +256,7 @@ def test_a_killed_site_rejoins_at_once(server: Server) -> None:
 
 def test_a_killed_server_comes_back(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """Last of its module: it kills the SuperLink that the others share."""
-    monkeypatch.setattr(channel_module, "_RETRY_SECONDS", 0.5)
+    monkeypatch.setattr(run_start, "_RETRY_SECONDS", 0.5)
     with running(
         node(server.site("one"), server.place.address, server.root), lambda message: message[::-1]
     ) as states:

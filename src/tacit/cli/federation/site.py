@@ -85,6 +85,7 @@ def join(
         key=folder / KEY,
         folder=folder,
         max_bytes=MAX_MESSAGE_BYTES,
+        proxy=settings.proxy,
     )
     if find_joined_process(folder) is not None:
         raise RunError(

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import base64
 import socket
 import ssl
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
+from tacit.deployment.transport.proxy import Proxy
+
 _SECONDS = 5.0
 
 
-def probe_server(address: str, authority: Path | None) -> tuple[str, float | None]:
+def probe_server(
+    address: str, authority: Path | None, proxy: Proxy | None = None
+) -> tuple[str, float | None]:
     """Request /health. Return why the server does not respond (empty if it does) and the clock offset.
 
     The offset is how many seconds this machine's clock is ahead. With `authority` the server must
-    show a certificate that it signed for the host in the address.
+    show a certificate that it signed for the host in the address. The request passes `proxy`, and no
+    other one.
     """
     handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]
     try:
@@ -27,9 +34,10 @@ def probe_server(address: str, authority: Path | None) -> tuple[str, float | Non
             )
         before = time.time()
         scheme = "http" if authority is None else "https"
-        with urllib.request.build_opener(*handlers).open(
-            f"{scheme}://{address}/health", timeout=_SECONDS
-        ) as response:
+        request = urllib.request.Request(f"{scheme}://{address}/health")
+        if proxy is not None:
+            _send_through(request, proxy)
+        with urllib.request.build_opener(*handlers).open(request, timeout=_SECONDS) as response:
             date = response.headers.get("Date")
         here = (before + time.time()) / 2
     except urllib.error.URLError as error:
@@ -43,6 +51,18 @@ def probe_server(address: str, authority: Path | None) -> tuple[str, float | Non
     except ValueError:
         return "", None
     return "", here - there
+
+
+def _send_through(request: urllib.request.Request, proxy: Proxy) -> None:
+    """Let a request pass a proxy by a tunnel, whatever the environment says about proxies."""
+    parts = urllib.parse.urlsplit(proxy.url)
+    if parts.username is not None:
+        user = (
+            f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
+        )
+        encoded = base64.b64encode(user.encode()).decode()
+        request.add_unredirected_header("Proxy-Authorization", f"Basic {encoded}")
+    request.set_proxy(proxy.shown, "https")
 
 
 def _explain(error: object) -> str:

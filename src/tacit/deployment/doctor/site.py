@@ -10,11 +10,10 @@ from pathlib import Path
 from tacit.deployment.doctor.finding import (
     Finding,
     check_certificate,
-    check_clock,
     check_disk,
     check_secrets,
 )
-from tacit.deployment.doctor.reach import probe_server
+from tacit.deployment.doctor.way_to_server import check_server
 from tacit.deployment.site.site_folder import (
     KEY,
     LEDGER,
@@ -58,15 +57,7 @@ def diagnose_site(folder: Path) -> Iterator[Finding]:
     authority = folder / settings.authority if settings.authority else None
     if authority is not None:
         yield check_certificate(authority, "ask the server's operator for ca.crt")[1]
-    why, offset = probe_server(settings.server, authority)
-    remedy = "check that the server is running and that this machine can reach it" if why else ""
-    detail = (
-        f"cannot be reached: {why}"
-        if why
-        else f"responds{' with a certificate of the authority' if authority else ' without TLS'}"
-    )
-    yield Finding(subject="server", state="problem" if why else "ok", detail=detail, remedy=remedy)
-    yield check_clock(offset)
+    yield from check_server(settings.server, authority, settings.proxy)
     number = find_joined_process(folder)
     if number is None:
         yield Finding(

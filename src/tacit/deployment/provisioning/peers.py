@@ -41,7 +41,7 @@ def list_peers(folder: Path) -> list[OfferedPeer]:
     """Ask the server for the other admitted sites."""
     settings = read_site_settings(folder)
     authority = folder / settings.authority if settings.authority else None
-    body = fetch_roster(settings.server, authority, load_node_key(folder))
+    body = fetch_roster(settings.server, authority, load_node_key(folder), settings.proxy)
     try:
         roster = msgspec.json.decode(body, type=Roster)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -51,13 +51,15 @@ class SiteSettings:
     `client` is the column that identifies the person of a row; budgets are kept per value of it,
     whatever a plan says. `one_client = true` declares instead that all rows belong to one client.
     `quasi_identifiers` are columns that could identify a person. `encoding`, `header` and `decimal`
-    say how a text file is read, as in a plan's `[data]`.
+    say how a text file is read, as in a plan's `[data]`. `proxy` is the URL of the HTTPS proxy to the
+    server, or "none"; without it HTTPS_PROXY and NO_PROXY decide.
     """
 
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
     data: str
     server: str
     authority: str | None = None
+    proxy: Annotated[str, Len(1, 500)] | None = None
     client: Annotated[str, Len(1, 200)] | None = None
     one_client: bool = False
     quasi_identifiers: tuple[Annotated[str, Len(1, 200)], ...] = ()
@@ -239,6 +241,7 @@ _NOTES = {
     "data": "",
     "server": "",
     "authority": "",
+    "proxy": "  # an HTTPS proxy between this site and its server",
     "client": (
         "  # the column that names the person a row is about: every budget is kept per value of it"
     ),

@@ -7,19 +7,12 @@ empty app, acquires the task of that run itself, and exchanges messages under th
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import io
-import json
-import time
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
 import httpx
 from flwr.common.constant import SUPERLINK_NODE_ID, SubStatus
-from flwr.proto.control_pb2 import StartRunRequest
-from flwr.proto.fab_pb2 import Fab
 from flwr.proto.message_pb2 import (
     ConfirmMessageReceivedRequest,
     PullObjectRequest,
@@ -27,7 +20,6 @@ from flwr.proto.message_pb2 import (
 )
 from flwr.proto.node_pb2 import Node as WireNode
 from flwr.proto.runtime_pb2 import (
-    AcquireTaskRequest,
     GetNodesRequest,
     PullAppMessagesRequest,
     PullTaskInputRequest,
@@ -35,38 +27,26 @@ from flwr.proto.runtime_pb2 import (
     PushTaskOutputRequest,
     SendTaskHeartbeatRequest,
 )
-from flwr.supercore.constant import TaskType
-from flwr.supercore.control import ControlHttpClient
 from flwr.supercore.heartbeat import HeartbeatSender
-from flwr.supercore.interceptors import RuntimeTokenHttpInterceptor, SuperExecAuthHttpInterceptor
+from flwr.supercore.interceptors import RuntimeTokenHttpInterceptor
 from flwr.supercore.protobuf.client import ProtobufClientInterceptor
 from flwr.supercore.runtime import RuntimeHttpClient
 
-from tacit.deployment.transport.certificates import read_private
 from tacit.deployment.transport.flower_log import redirect_flower_log
 from tacit.deployment.transport.flower_messages import (
     IncomingMessage,
     build_request_metadata,
     pack_message,
 )
-from tacit.deployment.transport.http_client import (
-    SECRET_HEADER,
-    Headers,
-    connect,
-    explain_error,
-    is_transient,
-    version_headers,
-)
-from tacit.deployment.transport.server.endpoint import (
-    SECRET,
-    SUPEREXEC_SECRET,
-    find_root_certificate,
-)
+from tacit.deployment.transport.http_client import is_transient
 from tacit.deployment.transport.server.registry import read_sites
+from tacit.deployment.transport.server.run_start import (
+    call_with_retries,
+    connect_runtime,
+    start_run,
+)
 from tacit.errors import PeerError, WireError, did_you_mean
 
-_RETRY_SECONDS = 5.0
-_PAUSE = 0.2
 _ME = WireNode(node_id=SUPERLINK_NODE_ID)
 _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
@@ -85,7 +65,7 @@ class FlowerChannel:
         self._folder = folder
         self._address = address
         self._max_bytes = max_bytes
-        self._nodes = {site: int(facts["node_id"]) for site, facts in read_sites(folder).items()}
+        self._nodes = self._read_nodes()
         self._awaited: set[str] = set()
         self._arriving: dict[str, tuple[str, IncomingMessage]] = {}
         self._lost = False
@@ -99,7 +79,7 @@ class FlowerChannel:
         """Whether each registered site is online. A killed site counts as online for one more
         minute, a revoked one no longer.
         """
-        admitted = read_sites(self._folder)
+        admitted = self._read_nodes()
         there = {
             node.node_id for node in self._call(self._client.GetNodes, GetNodesRequest()).nodes
         }
@@ -179,70 +159,20 @@ class FlowerChannel:
             self._client.PushTaskOutput(PushTaskOutputRequest(sub_status=status, details=""))
         self._client.close()
 
+    def _read_nodes(self) -> dict[str, int]:
+        """Flower's node id of each site that is admitted now."""
+        return {site: int(facts["node_id"]) for site, facts in read_sites(self._folder).items()}
+
     def _start_run(self, name: str) -> tuple[str, int]:
-        """Start a run and acquire its task. Tasks that earlier processes left behind are ended as
-        failed.
-        """
-        master = read_private(self._folder / SUPEREXEC_SECRET)
-        auth = SuperExecAuthHttpInterceptor(
-            master_secret=master, protected_methods=["/flwr.proto.Runtime/AcquireTask"]
-        )
-        secret = Headers({SECRET_HEADER: read_private(self._folder / SECRET).hex()})
-        control = connect(
-            ControlHttpClient, self._address, find_root_certificate(self._folder), [secret]
-        )
-        with (
-            (self._folder / "post.lock").open("w") as lock,
-            control,
-            self._connect(auth) as runtime,
-        ):
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            run: int = self._call(
-                control.StartRun, StartRunRequest(fab=Fab(content=_build_empty_app(name)))
-            ).run_id
-            while True:
-                task = self._call(
-                    runtime.AcquireTask,
-                    AcquireTaskRequest(supported_task_types=[TaskType.SERVER_APP]),
-                )
-                if not task.token:
-                    raise PeerError(
-                        f"server {self._address} did not accept the run; see its flower.log"
-                    )
-                if task.task.run_id == run:
-                    return task.token, run
-                with self._connect(RuntimeTokenHttpInterceptor(task.token)) as left_behind:
-                    self._call(
-                        left_behind.PushTaskOutput,
-                        PushTaskOutputRequest(sub_status=SubStatus.FAILED, details=""),
-                    )
+        """Start a Flower run; return the token of its task and its id."""
+        return start_run(self._folder, self._address, name)
 
     def _connect(self, interceptor: ProtobufClientInterceptor) -> RuntimeHttpClient:
-        secret = Headers({SECRET_HEADER: read_private(self._folder / SECRET).hex()})
-        interceptors = [secret, version_headers("flwr-serverapp"), interceptor]
-        return connect(
-            RuntimeHttpClient, self._address, find_root_certificate(self._folder), interceptors
-        )
+        return connect_runtime(self._folder, self._address, interceptor)
 
     def _call(self, method: Callable[[_Request], _Response], request: _Request) -> _Response:
         """Call the SuperLink; retry for a few seconds while it is unreachable."""
-        deadline = time.monotonic() + _RETRY_SECONDS
-        while True:
-            if self._lost:
-                raise PeerError(
-                    f"server {self._address} has ended this run; start it again with `tacit deploy --resume`"
-                )
-            try:
-                return method(request)
-            except ValueError:
-                raise PeerError(
-                    f"server {self._address} sent an unreadable response; check that the"
-                    " address is that of a Tacit server"
-                ) from None
-            except httpx.HTTPError as error:
-                if not is_transient(error) or time.monotonic() > deadline:
-                    raise explain_error(error, self._address) from None
-            time.sleep(_PAUSE)
+        return call_with_retries(method, request, self._address, lambda: self._lost)
 
     def _send_heartbeat(self) -> bool:
         """Keep the Flower run alive. False asks for another attempt."""
@@ -282,18 +212,3 @@ class FlowerChannel:
             self._arriving.pop(request_id, None)
             self._confirm(response_id)
             done.append((request_id, None))
-
-
-def _build_empty_app(name: str) -> bytes:
-    """The smallest app that Flower accepts: names of components that do not exist, and no code."""
-    described = json.dumps(name[:200])
-    text = (
-        '[project]\nname = "tacit"\nversion = "1"\ndescription ='
-        f" {described}\n\n[tool.flwr.app]\npublisher ="
-        ' "tacit"\n\n[tool.flwr.app.components]\nserverapp = "none:none"\nclientapp ='
-        ' "none:none"\n'
-    )
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as bundle:
-        bundle.writestr(zipfile.ZipInfo("pyproject.toml"), text)
-    return packed.getvalue()

@@ -66,7 +66,7 @@ class Node:
 
     `root_certificate` is that of the server's authority (None: no TLS, this machine only), `key`
     the site's own private key. `folder` is the site's; it keeps Flower's node id, so that a killed
-    site can rejoin at once. `max_bytes` limits a message.
+    site can rejoin at once. `max_bytes` limits a message. `proxy` is that of `site.toml`.
     """
 
     def __init__(
@@ -77,13 +77,14 @@ class Node:
         key: Path | None,
         folder: Path,
         max_bytes: int,
+        proxy: str | None = None,
     ) -> None:
         make_private_folder(folder)
         redirect_flower_log(folder)
         self._max_bytes = max_bytes
         self._pending = folder / _PENDING
         self._server = ServerConnection(
-            address, root_certificate, _load_private_key(key or folder / KEY), folder
+            address, root_certificate, _load_private_key(key or folder / KEY), folder, proxy
         )
 
     def run(

@@ -10,6 +10,7 @@ from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
 from tacit.deployment.transport.address import join_address, split_address
 from tacit.deployment.transport.http_client import explain_error, open_http_client
+from tacit.deployment.transport.proxy import describe_route, find_proxy
 from tacit.errors import PeerError
 
 
@@ -21,12 +22,16 @@ class _SignedRequest:
 
 
 def fetch_roster(
-    address: str, root_certificate: Path | None, key: ec.EllipticCurvePrivateKey
+    address: str,
+    root_certificate: Path | None,
+    key: ec.EllipticCurvePrivateKey,
+    proxy: str | None = None,
 ) -> bytes:
     """Names and public keys of the sites that the server admits, as the server wrote them."""
     host, port = split_address(address)
-    scheme = "http" if root_certificate is None else "https"
-    with open_http_client(host, root_certificate) as client:
+    scheme, route = "http" if root_certificate is None else "https", find_proxy(address, proxy)
+    shown = describe_route(address, route)
+    with open_http_client(host, root_certificate, proxy=route) as client:
         request = client.build_request(
             "POST", f"{scheme}://{join_address(host, port)}/v1/fleet/tacit-roster"
         )
@@ -43,7 +48,7 @@ def fetch_roster(
                     f"server {address} does not admit this site, or the clocks differ by more than 5"
                     " seconds; send the site's .request file to the server's operator"
                 ) from None
-            raise explain_error(error, address) from None
+            raise explain_error(error, shown) from None
         except httpx.HTTPError as error:
-            raise explain_error(error, address) from None
+            raise explain_error(error, shown) from None
     return bytes(response.content)

@@ -31,6 +31,7 @@ from tacit.deployment.transport.http_client import (
     is_transient,
     version_headers,
 )
+from tacit.deployment.transport.proxy import describe_route, find_proxy
 from tacit.deployment.transport.server.endpoint import NODE_LOCK
 from tacit.errors import PeerError
 from tacit.files import replace_file
@@ -59,15 +60,18 @@ class ServerConnection:
         root_certificate: Path | None,
         key: ec.EllipticCurvePrivateKey,
         folder: Path,
+        proxy: str | None = None,
     ) -> None:
-        self._address = address
+        route = find_proxy(address, proxy)
+        self._address = describe_route(address, route)
         self._folder = folder
         self._public = public_key_to_bytes(key.public_key())
         interceptors: list[ProtobufClientInterceptor] = [
             version_headers("SuperNode"),
             NodeAuthHttpInterceptor(key, key.public_key()),
         ]
-        self.client = connect(FleetHttpClient, address, root_certificate, interceptors)
+        self.client = connect(FleetHttpClient, address, root_certificate, interceptors, proxy=route)
+        self._through = f" through the proxy {route.shown}" if route else ""
         self.node = WireNode()
         self._stop = threading.Event()
         self._on_state: Callable[[str], None] = lambda state: None
@@ -135,7 +139,9 @@ class ServerConnection:
             except httpx.HTTPError as error:
                 if not is_transient(error):
                     raise explain_error(error, self._address) from None
-            self.report_state("unreachable: the server does not respond; trying again")
+            self.report_state(
+                f"unreachable: the server does not respond{self._through}; trying again"
+            )
             if self._stop.wait(pause):
                 raise StopRequested
             pause = min(pause * 1.5, _LONGEST_PAUSE)
