@@ -38,7 +38,8 @@ def find_proxy(address: str, setting: str | None = None) -> Proxy | None:
         return parse_proxy(setting, "the setting `proxy`")
     found = urllib.request.getproxies_environment()
     url = found.get("https") or found.get("all")
-    if not url or urllib.request.proxy_bypass_environment(host, found)  # type: ignore[attr-defined]:
+    is_bypassed = urllib.request.proxy_bypass_environment  # type: ignore[attr-defined]
+    if not url or is_bypassed(host, found):
         return None
     return parse_proxy(url, "HTTPS_PROXY")
 
