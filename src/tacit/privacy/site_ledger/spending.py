@@ -6,11 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from tacit.privacy.accounting import losses
 from tacit.privacy.claim import Claim
 from tacit.privacy.ledger.account import Account, Charge, compute_totals
-from tacit.privacy.policy.policy import Limits
+
+if TYPE_CHECKING:
+    from tacit.privacy.policy.policy import Limits
 
 Claims = tuple[Claim, ...]
 AnswerCounts = tuple[tuple[Claims, int], ...]
