@@ -4,10 +4,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(VENV)/.core
+SITE := $(VENV)/.docs
 READY := $(VENV)/.ready
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: help setup run demo-sites test test-seeds test-wheel test-upgrade test-sites lint bench mutants clean
+.PHONY: help setup run demo-sites test test-seeds test-wheel test-upgrade test-sites lint docs bench mutants clean
 
 help: ## print what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -23,8 +24,8 @@ $(CORE): pyproject.toml constraints.txt
 $(READY): pyproject.toml papers/pyproject.toml constraints.txt
 	@echo 'installing Tacit, its papers and all that their tests use into $(VENV); once, a few minutes'
 	@$(PYTHON) -m venv $(VENV)
-	@$(INSTALL) '.[torch,text,image,hf,negotiate,flower,onnx,dev]' --editable papers
-	@touch $(CORE) $@
+	@$(INSTALL) '.[torch,text,image,hf,negotiate,flower,onnx,docs,dev]' --editable papers
+	@touch $(CORE) $(SITE) $@
 
 run: $(CORE) ## train 20 Newsgroups on 5,657 simulated phones, privately, and write a report
 	$(BIN)/tacit run examples/newsgroups.toml
@@ -55,6 +56,16 @@ lint: setup ## check style, types and import rules
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+$(SITE): pyproject.toml constraints.txt
+	@echo 'installing Tacit and what builds its site into $(VENV); once, a minute or more'
+	@$(PYTHON) -m venv $(VENV)
+	@$(INSTALL) '.[docs]'
+	@touch $@
+
+docs: $(SITE) ## build the documentation site in build/site; every warning is an error
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo 'open build/site/index.html'
 
 bench: setup ## measure speed side by side with peers (long)
 	$(BIN)/python -m bench all
