@@ -162,6 +162,10 @@ def __getattr__(name: str) -> Any:
 
     if name == "plan":
         return import_module("tacit.plan")
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("tacit")
     if name not in __all__:
         raise AttributeError(f"module 'tacit' has no attribute {name!r}")
     found = getattr(import_module(_HOME.get(name, "tacit.plan")), name)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-pytest.importorskip("flwr", reason="needs tacit[flower]")
+pytest.importorskip("flwr", reason="needs tacit[site]")
 
 from bench.faults import field
 from bench.faults.ledgers import Verdict, judged, totals

@@ -141,7 +141,7 @@ def test_versions(monkeypatch) -> None:
     assert states(diagnose_machine())["python"] == "ok"
     monkeypatch.setattr(machine, "version", lambda package: "1.0.0")
     monkeypatch.setattr(
-        machine, "requires", lambda package: ["numpy>=2", "flwr==1.41.0; extra == 'flower'"]
+        machine, "requires", lambda package: ["numpy>=2", "flwr==1.41.0; extra == 'site'"]
     )
     (one,) = [one for one in diagnose_machine() if one.subject == "flwr"]
     assert (one.state, one.detail) == ("problem", "version 1.41.0 is required, 1.0.0 is installed")

@@ -33,13 +33,15 @@ EXTRAS = {
     "PIL": "image",
     "datasets": "hf",
     "mpyc": "negotiate",
-    "flwr": "flower",
+    "flwr": "site",
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "fastexcel": "excel",
-    "google": "flower",
-    "httpx": "flower",
-    "uvicorn": "flower",
+    "google": "site",
+    "httpx": "site",
+    "uvicorn": "server",
+    "pyarrow": "arrow",
+    "sklearn": "sklearn",
 }
 """Optional packages, and the extra of Tacit that installs each."""
 

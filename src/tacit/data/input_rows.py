@@ -83,6 +83,11 @@ def _is_one_column(rows: object) -> bool:
 def _from_pandas(rows: Any) -> pl.DataFrame:
     try:
         return pl.from_pandas(rows)
+    except ModuleNotFoundError:
+        raise DataError(
+            "rows: reading a pandas table requires pyarrow; pip install 'tacit[arrow]', or pass"
+            " polars.DataFrame(rows.to_dict('list'))"
+        ) from None
     except (
         Exception
     ) as error:  # pyarrow, pandas and polars each raise their own for cells of mixed kinds

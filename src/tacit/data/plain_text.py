@@ -5,9 +5,9 @@ reported.
 from __future__ import annotations
 
 import codecs
+import gzip
+import zlib
 from pathlib import Path
-
-import pyarrow as pa
 
 from tacit.errors import DataError, MisfitError
 
@@ -57,7 +57,26 @@ def read_unpacked(path: Path) -> bytes:
     packed = PACKED.get(path.suffix.lower())
     if packed is None:
         return path.read_bytes()
-    with pa.input_stream(str(path), compression=packed) as stream:
+    return _read_gzip(path) if packed == "gzip" else _read_zstd(path)
+
+
+def _read_gzip(path: Path) -> bytes:
+    try:
+        with gzip.open(path) as stream:
+            return stream.read()
+    except (EOFError, zlib.error) as error:
+        raise OSError(f"damaged: {error}") from None
+
+
+def _read_zstd(path: Path) -> bytes:
+    try:
+        import pyarrow as pa
+    except ModuleNotFoundError:
+        raise DataError(
+            f"{path}: reading a .zst file requires pyarrow; pip install 'tacit[arrow]', or unpack"
+            " the file first"
+        ) from None
+    with pa.input_stream(str(path), compression="zstd") as stream:
         content: bytes = stream.read()
         return content
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
-import pyarrow as pa
 from polars import selectors
 
 from tacit.data.headers import seems_headerless
@@ -73,7 +72,6 @@ def read_file(
     except (
         pl.exceptions.PolarsError,
         pl.exceptions.PanicException,
-        pa.ArrowException,
         OSError,
         ValueError,
         MemoryError,
@@ -262,12 +260,22 @@ def _read_parquet(path: Path, text: TextFormat) -> tuple[pl.DataFrame, str]:
 def _read_arrow(path: Path, text: TextFormat) -> tuple[pl.DataFrame, str]:
     # Not polars' own reader: it ends the process when a damaged file states a length that no memory
     # holds.
+    try:
+        import pyarrow as pa
+    except ModuleNotFoundError:
+        raise DataError(
+            f"data.source = {str(path)!r}: reading an Arrow file requires pyarrow; pip install"
+            " 'tacit[arrow]', or save the table as Parquet"
+        ) from None
     content = pa.py_buffer(read_unpacked(path))
     try:
-        table = pa.ipc.open_file(content).read_all()
-    except pa.ArrowInvalid:
-        table = pa.ipc.open_stream(content).read_all()
-    table.validate(full=True)
+        try:
+            table = pa.ipc.open_file(content).read_all()
+        except pa.ArrowInvalid:
+            table = pa.ipc.open_stream(content).read_all()
+        table.validate(full=True)
+    except pa.ArrowException as error:
+        raise ValueError(type(error).__name__) from None
     return pl.DataFrame(table), ""
 
 

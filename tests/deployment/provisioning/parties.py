@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("flwr", reason="needs tacit[flower]")
+pytest.importorskip("flwr", reason="needs tacit[site]")
 
 from tacit.deployment.provisioning import admission
 from tacit.deployment.provisioning.enrolment import open_invitation, write_request

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("flwr", reason="needs tacit[flower]")
+pytest.importorskip("flwr", reason="needs tacit[site]")
 
 from tacit.deployment.provisioning.admission import admit, examine_request
 from tacit.deployment.provisioning.enrolment import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("flwr", reason="needs tacit[flower]")
+pytest.importorskip("flwr", reason="needs tacit[site]")
 
 from tacit.deployment.provisioning import enrolment, peers
 from tacit.deployment.provisioning.enrolment import (

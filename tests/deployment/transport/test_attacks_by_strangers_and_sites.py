@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("flwr", reason="needs tacit[flower]")
+pytest.importorskip("flwr", reason="needs tacit[site]")
 
 import httpx
 from cryptography.hazmat.primitives.serialization import load_pem_private_key

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("flwr", reason="needs tacit[flower]")
+pytest.importorskip("flwr", reason="needs tacit[site]")
 
 import uvicorn
 from flwr.proto.fleet_pb2 import PushMessagesRequest

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("flwr", reason="needs tacit[flower]")
+pytest.importorskip("flwr", reason="needs tacit[site]")
 
 from tacit.deployment.transport.certificates import (
     AUTHORITY,

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-pytest.importorskip("flwr", reason="needs tacit[flower]")
+pytest.importorskip("flwr", reason="needs tacit[site]")
 
 from flwr.proto.message_pb2 import ObjectTree
 

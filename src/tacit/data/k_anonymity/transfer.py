@@ -17,7 +17,6 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from tacit.errors import DataError, WireError
@@ -53,6 +52,8 @@ _LARGEST_PICTURE = 1 << 24
 _MOST_SHRINKING = 100
 """Largest compression ratio of the body; rows that would shrink more are sent uncompressed."""
 _HEAD_BYTES_PER_COLUMN = 1024
+_CELLS_AT_ONCE = 1 << 14
+"""Cells of text that are Python strings at one time, so that memory follows the payload."""
 _LENGTH = struct.Struct("<I")
 
 Whole = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
@@ -268,10 +269,12 @@ def _unpack_texts(column: _Column, lengths: NDArray[np.int64], letters: bytes) -
         (np.frombuffer(letters, np.uint8)[begins] & 0xC0 == 0x80).any()
     ):
         raise _build_error(f"the texts of column {column.name!r} are not UTF-8")
-    array = pa.LargeStringArray.from_buffers(
-        len(lengths), pa.py_buffer(ends.tobytes()), pa.py_buffer(letters)
-    )
-    return pl.Series(column.name, array, dtype=pl.String)
+    text = pl.Series(column.name, [], dtype=pl.String)
+    for first in range(0, len(lengths), _CELLS_AT_ONCE):
+        places = ends[first : first + _CELLS_AT_ONCE + 1].tolist()
+        cells = [letters[begin:end].decode() for begin, end in itertools.pairwise(places)]
+        text.append(pl.Series(cells, dtype=pl.String))
+    return text.rechunk()
 
 
 def _is_utf8(letters: bytes) -> bool:

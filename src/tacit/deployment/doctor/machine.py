@@ -20,7 +20,7 @@ def diagnose_machine() -> Iterator[Finding]:
     wanted = next(
         (found[1] for line in requires("tacit") or () if (found := _NEEDED.search(line))), None
     )
-    remedy = "pip install 'tacit[flower]'"
+    remedy = "pip install 'tacit[site]'"
     try:
         installed = version("flwr")
     except PackageNotFoundError:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import assert_never
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from tacit.errors import DataError
@@ -21,6 +21,9 @@ _LOOSE_MARKS = (0xCC, 0xCD)
 """First bytes of the accents that follow their letter, U+0300 to U+036F; and of a few Greek
 letters.
 """
+
+_JOINED_BYTES = 1 << 30
+"""Largest text that polars is asked to join; one of its cells holds less than 4 GiB."""
 
 
 def hash_words(
@@ -135,22 +138,21 @@ def to_utf8(texts: pl.Series) -> tuple[Bytes, Offsets]:
     """Convert all texts to one block of UTF-8 bytes and the start of each, without creating Python
     strings.
     """
-    if not len(texts):
-        return np.zeros(0, np.uint8), np.zeros(1, np.int64)
-    array = texts.to_arrow().cast(pa.large_string())
-    _, offsets, data = array.buffers()
-    begins = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
-    return (
-        _make_read_only(
-            np.frombuffer(data, np.uint8)
-            if data is not None and data.size
-            else np.zeros(0, np.uint8)
-        ),
-        begins,
-    )
+    offsets = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum(texts.str.len_bytes().fill_null(0).to_numpy(), dtype=np.int64, out=offsets[1:])
+    data = np.empty(offsets[-1], np.uint8)
+    for first, last in _split_by_size(offsets, _JOINED_BYTES):
+        joined = texts.slice(first, last - first).str.join("").cast(pl.Binary).item()
+        data[offsets[first] : offsets[last]] = np.frombuffer(joined, np.uint8)
+    data.flags.writeable = offsets.flags.writeable = False  # kernels are compiled for one type only
+    return data, offsets
 
 
-def _make_read_only(data: Bytes) -> Bytes:
-    """Make the bytes read-only, so that the kernels are compiled for one type only."""
-    data.flags.writeable = False
-    return data
+def _split_by_size(offsets: Offsets, most: int) -> Iterator[tuple[int, int]]:
+    """Ranges of texts with at most `most` bytes each, or with one text."""
+    first, count = 0, len(offsets) - 1
+    while first < count:
+        last = int(np.searchsorted(offsets, offsets[first] + most, side="right")) - 1
+        last = min(max(last, first + 1), count)
+        yield first, last
+        first = last

@@ -19,6 +19,7 @@ from tacit.features.encoding import encode_labels
 from tacit.features.fitting import Fitted
 from tacit.features.quantise import check_secret
 from tacit.features.text.hashed_text import join_texts
+from tacit.features.text.stop_words import list_stop_words
 from tacit.plan import Columns, Features
 from tacit.rows import Dense, Mixed, Rows
 
@@ -30,7 +31,7 @@ _UNIT = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+|[!?]")
 
 def build_word_splitter(stop_words: bool) -> Splitter:
     """Build a splitter into lower-cased words, runs of digits and the marks ! and ?."""
-    dropped = _load_stop_words() if stop_words else frozenset()
+    dropped = frozenset(list_stop_words()) if stop_words else frozenset()
 
     def split(texts: list[str], length: int) -> list[list[str]]:
         return [
@@ -138,10 +139,3 @@ def _build_matrix(rows: list[list[int]], words: int) -> Dense:
     for place, row in enumerate(rows):
         matrix[place, : len(row)] = row
     return Dense(matrix=matrix, width=words + 1, tokens=True)
-
-
-def _load_stop_words() -> frozenset[str]:
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-    found: frozenset[str] = ENGLISH_STOP_WORDS
-    return found

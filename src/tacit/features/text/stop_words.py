@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.errors import PlanError
 from tacit.features.text.alphabet import (
     BYTE_CLASSES,
     SPACE,
@@ -34,8 +35,13 @@ def blank_stop_words(data: Bytes, offsets: Offsets) -> Bytes:
 
 def list_stop_words() -> tuple[str, ...]:
     """List the stop words in alphabetical order."""
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
+    try:
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+    except ModuleNotFoundError:
+        raise PlanError(
+            "features.stop_words = true requires scikit-learn, which has the list; pip install"
+            " 'tacit[sklearn]', or set it to false"
+        ) from None
     return tuple(sorted(ENGLISH_STOP_WORDS))
 
 
