@@ -68,8 +68,8 @@ def test_the_image_installs_what_exists() -> None:
     extras = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]
-    assert any("'.[flower]'" in line for line in lines)
-    assert "flower" in extras
+    assert any("'.[server]'" in line for line in lines)
+    assert "server" in extras
     copied = [word for line in lines if line.startswith("COPY") for word in line.split()[1:-1]]
     assert all((FOLDER.parent / word).exists() for word in copied)
     assert "USER tacit" in lines

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import tacit
 from tacit import plan
 from tacit.cli import execute
 from tests.docs.pages import blocks
@@ -62,3 +63,10 @@ def test_one_round_runs_and_is_short() -> None:
     assert done.returncode == 0, done.stderr
     assert "per bit" in done.stdout
     assert "accuracy after one round" in done.stdout
+
+
+def test_the_package_contains_the_only_copy_of_each_plan() -> None:
+    shipped = Path(tacit.__file__).parent / "examples"
+    links = {path.name: path for path in EXAMPLES.glob("*.toml")}
+    assert set(links) == {path.name for path in shipped.glob("*.toml")}
+    assert all(path.is_symlink() for path in links.values())
