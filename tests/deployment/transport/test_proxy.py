@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("flwr", reason="needs tacit[flower]")
+pytest.importorskip("flwr", reason="needs tacit[site]")
 
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
