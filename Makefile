@@ -8,7 +8,7 @@ SITE := $(VENV)/.docs
 READY := $(VENV)/.ready
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: help setup run demo-sites test test-seeds test-wheel test-upgrade test-sites lint docs bench mutants clean
+.PHONY: help setup run demo-sites test test-seeds test-wheel test-upgrade test-sites lint docs reference bench mutants clean
 
 help: ## print what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -66,6 +66,9 @@ $(SITE): pyproject.toml constraints.txt
 docs: $(SITE) ## build the documentation site in build/site; every warning is an error
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo 'open build/site/index.html'
+
+reference: setup ## write the generated pages of docs/reference again
+	$(BIN)/python -m tests.docs.reference
 
 bench: setup ## measure speed side by side with peers (long)
 	$(BIN)/python -m bench all

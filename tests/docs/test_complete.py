@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import tomllib
 from typing import Any, get_args
@@ -9,10 +10,12 @@ from typing import Any, get_args
 import pytest
 import typer
 
+import tacit
 from tacit import codecs, data, plan
 from tacit.cli import app
-from tacit.plan import reference
+from tacit.plan import reference as plan_pages
 from tacit.plan.tables.server import Rule
+from tests.docs import reference
 from tests.docs.pages import DOCS, ROOT, TEXT, blocks, name
 
 
@@ -42,16 +45,33 @@ def test_every_documented_command_exists() -> None:
         assert any(known), f"`{' '.join(words)}` is not a command"
 
 
-@pytest.mark.parametrize("key", reference.keys())
+@pytest.mark.parametrize("key", plan_pages.keys())
 def test_every_plan_key_has_a_meaning_on_its_page(key: str) -> None:
-    assert f"| `{key}` |" in (ROOT / "docs" / "reference" / "plan.md").read_text(encoding="utf-8")
+    pages = (reference.FOLDER / "plan").glob("*.md")
+    assert any(f"`{key}`" in page.read_text(encoding="utf-8") for page in pages)
 
 
-def test_the_page_of_plan_keys_is_current() -> None:
-    written = (ROOT / "docs" / "reference" / "plan.md").read_text(encoding="utf-8")
-    assert written == reference.page(), (
-        "run: python -m tacit.plan.reference > docs/reference/plan.md"
-    )
+def test_generated_pages_are_current() -> None:
+    stale = [name(path) for path in reference.find_stale()]
+    assert stale == [], "run: make reference"
+
+
+def test_every_public_name_is_on_a_page_of_the_python_interface() -> None:
+    pages = "".join(page.read_text() for page in (reference.FOLDER / "python").glob("*.md"))
+    assert [one for one in tacit.__all__ if not re.search(rf"tacit\.{one}\b", pages)] == []
+
+
+@pytest.mark.parametrize("public", tacit.__all__)
+def test_every_public_name_and_its_members_have_a_docstring(public: str) -> None:
+    thing = getattr(tacit, public)
+    if not inspect.isclass(thing) and not inspect.isfunction(thing):
+        return  # a union of tables
+    members = [
+        one
+        for key, one in vars(thing).items()
+        if not key.startswith("_") and inspect.isroutine(one)
+    ]
+    assert all(inspect.getdoc(one) for one in [thing, *members])
 
 
 @pytest.mark.parametrize("kind", codecs.list_codecs())

@@ -10,8 +10,8 @@ from tests.docs.pages import ROOT, name
 from tests.docs.prose import FILES, Passage, read_all
 from tests.docs.vocabulary import TERMS, find
 
-GENERATED = {ROOT / "docs" / "reference" / "plan.md"}
-"""Written from the strings of `src/tacit/plan`, which are checked there."""
+GENERATED = set((ROOT / "docs" / "reference").rglob("*.md"))
+"""Written from strings of the code, which are checked there."""
 DOCUMENTS = sorted(
     path for path in FILES if path.suffix in (".md", ".toml") and path not in GENERATED
 )
