@@ -5,33 +5,7 @@ resumed run appends an entry that names its checkpoint, and `read` skips the ent
 supersedes.
 """
 
-from tacit.runs.record.entries import (
-    KINDS,
-    RUN,
-    VERSION,
-    Abandoned,
-    Audited,
-    ByClass,
-    ClientsEvaluated,
-    Corrupted,
-    DisclosedRows,
-    Entry,
-    Finished,
-    Prepared,
-    Refused,
-    Released,
-    Resumed,
-    Round,
-    Signed,
-    SiteMissing,
-    Spent,
-    Spread,
-    Started,
-    Stored,
-    Voted,
-    WarmStarted,
-    select_entries,
-)
+from tacit.runs.record.entries import KINDS, RUN, VERSION, Entry, select_entries
 from tacit.runs.record.fold import find_superseded, fold
 from tacit.runs.record.lines import (
     Mark,
@@ -45,6 +19,30 @@ from tacit.runs.record.lines import (
     read_signed_heads,
     repair_end,
     verify,
+)
+from tacit.runs.record.round_entries import (
+    ByClass,
+    ClientsEvaluated,
+    Refused,
+    Released,
+    Round,
+    SiteMissing,
+    Spent,
+    Spread,
+    Voted,
+)
+from tacit.runs.record.run_entries import (
+    Abandoned,
+    Audited,
+    Corrupted,
+    DisclosedRows,
+    Finished,
+    Prepared,
+    Resumed,
+    Signed,
+    Started,
+    Stored,
+    WarmStarted,
 )
 from tacit.runs.record.signature import SignedHead
 

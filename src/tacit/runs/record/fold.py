@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from tacit.runs.record.entries import Entry, Released, Resumed, Signed
+from tacit.runs.record.entries import Entry
+from tacit.runs.record.round_entries import Released
+from tacit.runs.record.run_entries import Resumed, Signed
 
 
 def fold(lines: Iterable[tuple[int, Entry]]) -> Iterator[Entry]:

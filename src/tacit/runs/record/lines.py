@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacit.errors import RunError
-from tacit.runs.record.entries import KINDS, Entry, Resumed, Signed, Started
+from tacit.runs.record.entries import KINDS, Entry
 from tacit.runs.record.fold import fold
+from tacit.runs.record.run_entries import Resumed, Signed, Started
 from tacit.runs.record.signature import SignedHead, sign
 
 if TYPE_CHECKING:
