@@ -19,11 +19,17 @@ import pytest
 
 pytest.importorskip("flwr", reason="needs tacit[site]")
 
-from tacit.deployment.transport import certificates
+from tacit.deployment.transport import certificates, direct_messages
 from tacit.deployment.transport.server import run_start
 from tacit.deployment.transport.server.channel import FlowerChannel
 from tacit.deployment.transport.server.endpoint import ServerEndpoint
-from tacit.deployment.transport.server.registry import read_sites, register, revoke
+from tacit.deployment.transport.server.registry import (
+    find_online_sites,
+    read_sites,
+    register,
+    revoke,
+)
+from tacit.deployment.transport.site import node as node_module
 from tacit.deployment.transport.superlink.process import SuperLinkSettings, start_superlink
 from tacit.errors import PeerError
 from tests.deployment.transport.sites import LARGEST, answers, node, running, server_folder, until
@@ -252,6 +258,54 @@ def test_a_killed_site_rejoins_at_once(server: Server) -> None:
             again = channel.send("killed", b"abc")
             assert answers(channel, {lost, again}) == {lost: None, again: b"cba"}
             second.kill()
+
+
+def test_a_killed_site_is_soon_offline(server: Server) -> None:
+    """Long before Flower would notice, which takes a minute."""
+    folder = server.site("gone")
+    command = [sys.executable, "-m", "tests.deployment.transport.site_process"]
+    words = [server.place.address, str(server.root), str(folder)]
+    with (
+        open_channel(server) as channel,
+        subprocess.Popen([*command, *words], stdout=subprocess.PIPE) as process,
+    ):
+        until(lambda: channel.online()["gone"])
+        lost = channel.send("gone", b"hang")
+        assert process.stdout
+        assert channel.collect() == []
+        until(lambda: b"working" in process.stdout.readline())
+        process.kill()
+        assert answers(channel, {lost}) == {lost: None}
+        until(lambda: not channel.online()["gone"], seconds=30)
+        assert not find_online_sites(server.folder)["gone"]
+
+
+def test_long_responses_travel_through_the_store(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_module, "MAX_DIRECT_BYTES", 10)
+    handled: list[bytes] = []
+
+    def handle(message: bytes) -> bytes:
+        handled.append(message)
+        return message * 20
+
+    site = node(server.site("one"), server.place.address, server.root)
+    with running(site, handle), open_channel(server) as channel:
+        until(lambda: channel.online()["one"])
+        for message, times in ((b"ab", 2), (b"cd", 1)):
+            mark = channel.send("one", message)
+            assert answers(channel, {mark}) == {mark: message * 20}
+            assert handled.count(message) == times
+
+
+def test_an_older_server_or_site_is_polled(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direct_messages, "post", lambda client, path, body: None)
+    site = node(server.site("one"), server.place.address, server.root)
+    with running(site, lambda message: message[::-1]), open_channel(server) as channel:
+        until(lambda: channel.online()["one"])
+        mark = channel.send("one", b"abc")
+        assert answers(channel, {mark}) == {mark: b"cba"}
 
 
 def test_a_killed_server_comes_back(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

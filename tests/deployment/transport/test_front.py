@@ -97,7 +97,15 @@ def test_a_registered_site_is_let_in() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1/fleet/push-object", "/v1/control/list-nodes", "/v1/runtime/push-object"]
+    "path",
+    [
+        "/v1/fleet/push-object",
+        "/v1/fleet/tacit-wait",
+        "/v1/fleet/tacit-reply",
+        "/v1/control/list-nodes",
+        "/v1/runtime/push-object",
+        "/v1/runtime/tacit-exchange",
+    ],
 )
 def test_a_stranger_is_refused_before_a_byte_is_read(path: str) -> None:
     assert asked(path, {}, [b"abc"]) == (401, 0, b"")
@@ -113,7 +121,7 @@ def test_a_signature_must_be_right_recent_and_of_a_registered_key() -> None:
 
 
 def test_control_and_runtime_need_the_secret() -> None:
-    for path in ("/v1/control/list-nodes", "/v1/runtime/get-nodes"):
+    for path in ("/v1/control/list-nodes", "/v1/runtime/get-nodes", "/v1/runtime/tacit-reply"):
         assert asked(path, {"tacit-server-secret": SECRET}, [b"a"]) == (200, 1, b"a")
         assert asked(path, {"tacit-server-secret": "another"}, [b"a"]) == (401, 0, b"")
         assert asked(path, signed(), [b"a"]) == (401, 0, b"")
@@ -128,6 +136,7 @@ def test_control_and_runtime_need_the_secret() -> None:
         "/",
         "/v1/fleet/get-fab",
         "/v1/fleet/register-node",
+        "/v1/fleet/tacit-exchange",
         "/v1/responses",
     ],
 )

@@ -46,7 +46,7 @@ class SiteTransport(Protocol):
 
     def collect(self) -> list[tuple[str, bytes | None]]:
         """The replies that have arrived, by the ids of their messages; None where a message could
-        not be delivered.
+        not be delivered. It may wait for the first reply, for less than a second.
         """
 
     def close(self, done: bool) -> None:
@@ -122,12 +122,14 @@ class Messenger:
         while opened.waiting and time.monotonic() < end:
             self._look(opened)
             self._send(opened, end)
-            for mark, data in self.transport.collect():
+            moment = time.monotonic()
+            collected = self.transport.collect()
+            for mark, data in collected:
                 self._take(opened, opened.marks.pop(mark, ""), data, tick)
             if self._is_over(opened):
                 break
-            if opened.waiting:
-                time.sleep(self.settings.poll_interval)
+            if opened.waiting and all(data is None for _, data in collected):
+                time.sleep(max(0.0, moment + self.settings.poll_interval - time.monotonic()))
         for site in sorted(opened.waiting):
             self._note_silence(opened, site)
         for site, why in sorted(opened.found.missing.items()):

@@ -7,6 +7,7 @@ empty app, acquires the task of that run itself, and exchanges messages under th
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -32,6 +33,7 @@ from flwr.supercore.interceptors import RuntimeTokenHttpInterceptor
 from flwr.supercore.protobuf.client import ProtobufClientInterceptor
 from flwr.supercore.runtime import RuntimeHttpClient
 
+from tacit.deployment.transport.direct_messages import OutgoingDirect, Reply
 from tacit.deployment.transport.flower_log import redirect_flower_log
 from tacit.deployment.transport.flower_messages import (
     IncomingMessage,
@@ -39,6 +41,7 @@ from tacit.deployment.transport.flower_messages import (
     pack_message,
 )
 from tacit.deployment.transport.http_client import is_transient
+from tacit.deployment.transport.server.direct_line import DirectLine
 from tacit.deployment.transport.server.registry import read_sites
 from tacit.deployment.transport.server.run_start import (
     call_with_retries,
@@ -47,6 +50,8 @@ from tacit.deployment.transport.server.run_start import (
 )
 from tacit.errors import PeerError, WireError, did_you_mean
 
+_WAIT_SECONDS, _POLL_SECONDS = 0.5, 0.2
+"""How long `collect` waits for a response, and how often it asks Flower's store."""
 _ME = WireNode(node_id=SUPERLINK_NODE_ID)
 _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
@@ -72,21 +77,29 @@ class FlowerChannel:
         token, self._run = self._start_run(name)
         self._client = self._connect(RuntimeTokenHttpInterceptor(token))
         self._call(self._client.PullTaskInput, PullTaskInputRequest())
+        self._direct = DirectLine(self._client, self._call)
+        self._replied: list[tuple[OutgoingDirect, Reply]] = []
+        self._marks: dict[str, str] = {}
+        self._by_store: set[int] = set()
         self._heartbeat = HeartbeatSender(self._send_heartbeat)
         self._heartbeat.start()
 
     def online(self) -> dict[str, bool]:
-        """Whether each registered site is online. A killed site counts as online for one more
-        minute, a revoked one no longer.
+        """Whether each registered site is online. A killed site counts as online for two more
+        seconds, a frozen one for up to a minute, a revoked one no longer.
         """
         admitted = self._read_nodes()
-        there = {
-            node.node_id for node in self._call(self._client.GetNodes, GetNodesRequest()).nodes
-        }
+        self._replied += self._direct.exchange(0.0)
+        there = self._direct.connected
+        if not {*self._nodes.values()} <= there:
+            nodes = self._call(self._client.GetNodes, GetNodesRequest()).nodes
+            there = there | {node.node_id for node in nodes}
         return {site: site in admitted and node in there for site, node in self._nodes.items()}
 
     def send(self, site: str, message: bytes) -> str:
-        """Send a message to a site and return its id, by which `collect` names the response."""
+        """Send a message to a site and return its id, by which `collect` names the response. A short
+        message to a connected site leaves with the next call of `collect` or `online`.
+        """
         if site not in self._nodes:
             raise PeerError(
                 f"site {site!r} is not registered.{did_you_mean(site, list(self._nodes))}"
@@ -96,6 +109,13 @@ class FlowerChannel:
                 f"the message to {site} has {len(message)} bytes; at most {self._max_bytes} are"
                 " allowed"
             )
+        node = self._nodes[site]
+        if node not in self._by_store and self._direct.reaches(node, message):
+            return self._direct.send(node, message)
+        return self._store(site, message)
+
+    def _store(self, site: str, message: bytes) -> str:
+        """Leave a message for a site in Flower's store."""
         packed = pack_message(build_request_metadata(self._run, self._nodes[site]), message)
         request = PushAppMessagesRequest(
             messages_list=[packed.head], message_object_trees=[packed.tree]
@@ -117,14 +137,33 @@ class FlowerChannel:
             self._call(self._client.PushObject, part)
         request_id = str(pushed.message_ids[0])
         self._awaited.add(request_id)
+        self._direct.announce(self._nodes[site])
         return request_id
 
     def collect(self) -> list[tuple[str, bytes | None]]:
         """Fetch the responses that arrived since the last call, by the id of their request.
 
-        None stands for a response that will not come: the site refused, or sent a malformed one.
-        The call does not wait: a large response that is still arriving is returned later.
+        None stands for a response that will not come: the site refused, was lost, or sent a
+        malformed one. If there is none, the call waits for one for up to half a second. A large
+        response that is still arriving is returned later.
         """
+        done = self._collect_stored()
+        wait = _POLL_SECONDS if self._awaited or self._arriving else _WAIT_SECONDS
+        self._replied += self._direct.exchange(0.0 if done or self._replied else wait)
+        if not self._direct.is_supported and not done:
+            time.sleep(_POLL_SECONDS)
+        sites = {node: site for site, node in self._nodes.items()}
+        for sent, reply in self._replied:
+            if reply.wants_store and sent.node in sites:
+                self._by_store.add(sent.node)
+                self._marks[self._store(sites[sent.node], sent.message)] = reply.mark
+            else:
+                done.append((reply.mark, reply.message))
+        self._replied = []
+        return [(self._marks.pop(mark, mark), message) for mark, message in done]
+
+    def _collect_stored(self) -> list[tuple[str, bytes | None]]:
+        """Fetch the responses that Flower's store has."""
         done: list[tuple[str, bytes | None]] = []
         if self._awaited:
             pulled = self._call(

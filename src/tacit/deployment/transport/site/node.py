@@ -28,6 +28,7 @@ from flwr.proto.message_pb2 import Message as WireMessage
 from google.protobuf.message import DecodeError
 
 from tacit.deployment.transport.certificates import make_private_folder, read_private
+from tacit.deployment.transport.direct_messages import MAX_DIRECT_BYTES, Delivery, Reply
 from tacit.deployment.transport.flower_log import redirect_flower_log
 from tacit.deployment.transport.flower_messages import (
     IncomingMessage,
@@ -35,6 +36,7 @@ from tacit.deployment.transport.flower_messages import (
     check_request,
     pack_message,
 )
+from tacit.deployment.transport.site.listener import RequestListener, Unsupported
 from tacit.deployment.transport.site.server_connection import (
     RequestDenied,
     ServerConnection,
@@ -110,23 +112,62 @@ class Node:
                 stop.wait(_IDLE)
 
     def _serve_requests(self, handle: Callable[[bytes], bytes], stop: threading.Event) -> None:
+        listener = RequestListener(self._server)
+        try:
+            with listener.listening():
+                while True:
+                    delivery = listener.next(stop)
+                    while delivery.look_in_store and self._serve_stored(handle, stop):
+                        pass
+                    if delivery.mark:
+                        self._respond_directly(delivery, handle)
+                        listener.release(delivery)
+        except Unsupported:
+            self._server.send_heartbeats()
+            self._poll_store(handle, stop)
+
+    def _poll_store(self, handle: Callable[[bytes], bytes], stop: threading.Event) -> None:
+        """Ask Flower's store for messages again and again."""
         busy_until = time.monotonic() + _BUSY_SECONDS
         pause = _BUSY
         while not stop.is_set():
-            pulled = self._server.call(
-                self._server.client.PullMessages, PullMessagesRequest(node=self._server.node)
-            )
-            for request_head, tree in zip(
-                pulled.messages_list, pulled.message_object_trees, strict=False
-            ):
-                # A response that the server no longer wants is dropped; the server may ask again.
-                with contextlib.suppress(RequestDenied):
-                    self._respond(request_head, tree, handle, stop)
-                self._server.report_state("online")
+            if self._serve_stored(handle, stop):
                 busy_until = time.monotonic() + _BUSY_SECONDS
-            if not pulled.messages_list:
+            else:
                 pause = _BUSY if time.monotonic() < busy_until else min(pause * 1.5, _IDLE)
                 stop.wait(pause)
+
+    def _serve_stored(self, handle: Callable[[bytes], bytes], stop: threading.Event) -> bool:
+        """Respond to the messages that Flower's store has next; False if there is none."""
+        pulled = self._server.call(
+            self._server.client.PullMessages, PullMessagesRequest(node=self._server.node)
+        )
+        for request_head, tree in zip(
+            pulled.messages_list, pulled.message_object_trees, strict=False
+        ):
+            # A response that the server no longer wants is dropped; the server may ask again.
+            with contextlib.suppress(RequestDenied):
+                self._respond(request_head, tree, handle, stop)
+            self._server.report_state("online")
+        return bool(pulled.messages_list)
+
+    def _respond_directly(self, delivery: Delivery, handle: Callable[[bytes], bytes]) -> None:
+        """Respond to a message from the server's memory. A long response makes the server send the
+        message again through Flower's store.
+        """
+        if len(delivery.message) > self._max_bytes:
+            self._server.report_state(
+                f"refused a message: it has more than {self._max_bytes} bytes"
+            )
+            reply = Reply(delivery.mark)
+        else:
+            self._server.report_state("working")
+            response = handle(delivery.message)
+            is_long = len(response) > MAX_DIRECT_BYTES
+            reply = Reply(delivery.mark, None if is_long else response, is_long)
+        with contextlib.suppress(RequestDenied):
+            self._server.send_reply(reply)
+        self._server.report_state("online")
 
     def _respond(
         self,

@@ -25,6 +25,14 @@ from flwr.supercore.protobuf.client import ProtobufClientInterceptor
 from flwr.supernode.fleet_http_client import FleetHttpClient
 from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
+from tacit.deployment.transport import direct_messages
+from tacit.deployment.transport.direct_messages import (
+    REPLY_PATH,
+    WAIT_PATH,
+    Delivery,
+    Reply,
+    WaitRequest,
+)
 from tacit.deployment.transport.http_client import (
     connect,
     explain_error,
@@ -75,7 +83,9 @@ class ServerConnection:
         self.node = WireNode()
         self._stop = threading.Event()
         self._on_state: Callable[[str], None] = lambda state: None
-        self._state = ""
+        self._lock = threading.Lock()
+        self._state = self._shown = ""
+        self._heartbeat: HeartbeatSender | None = None
 
     @contextlib.contextmanager
     def use_exclusively(
@@ -98,14 +108,14 @@ class ServerConnection:
 
     @contextlib.contextmanager
     def stay_online(self) -> Iterator[None]:
-        """Join, send heartbeats while the block runs, and leave."""
+        """Join, and leave when the block ends."""
         self._join()
-        heartbeat = HeartbeatSender(self._send_heartbeat)
-        heartbeat.start()
         try:
             yield
         finally:
-            heartbeat.stop()
+            if self._heartbeat is not None:
+                self._heartbeat.stop()
+                self._heartbeat = None
             with contextlib.suppress(httpx.HTTPError, PeerError):
                 self.client.DeactivateNode(DeactivateNodeRequest(node_id=self.node.node_id))
 
@@ -113,14 +123,13 @@ class ServerConnection:
         """Call the server; retry while it is unreachable. A server that does not know this site's
         key is an error at once.
         """
-        pause = _PAUSE
-        before = self._state
+        pause, was_lost = _PAUSE, False
         while True:
             try:
                 response = method(request)
-                if self._state != before:
+                if was_lost:
                     self._send_heartbeat()
-                    self.report_state(before)
+                    self._show(self._state)
                 return response
             except ValueError:
                 raise PeerError(
@@ -139,18 +148,41 @@ class ServerConnection:
             except httpx.HTTPError as error:
                 if not is_transient(error):
                     raise explain_error(error, self._address) from None
-            self.report_state(
-                f"unreachable: the server does not respond{self._through}; trying again"
-            )
+            was_lost = True
+            self._show(f"unreachable: the server does not respond{self._through}; trying again")
             if self._stop.wait(pause):
                 raise StopRequested
             pause = min(pause * 1.5, _LONGEST_PAUSE)
 
     def report_state(self, state: str) -> None:
         """Report what the site is doing, if it changed."""
-        if state != self._state:
-            self._state = state
-            self._on_state(state)
+        self._state = state
+        self._show(state)
+
+    def wait_for_message(self, held: list[str]) -> Delivery | None:
+        """Wait some seconds for a message from the server's memory; None if the server is of a
+        version that has none. `held` are the ids of the messages that the site is working on.
+        """
+        body = direct_messages.pack(WaitRequest(held))
+        found = self.call(lambda data: direct_messages.post(self.client, WAIT_PATH, data), body)
+        return None if found is None else direct_messages.unpack(found, Delivery)
+
+    def send_reply(self, reply: Reply) -> None:
+        """Send a response. RequestDenied means that the server no longer wants it."""
+        body = direct_messages.pack(reply)
+        self.call(lambda data: direct_messages.post(self.client, REPLY_PATH, data), body)
+
+    def send_heartbeats(self) -> None:
+        """Send heartbeats from now on: nothing else tells the server that the site is online."""
+        if self._heartbeat is None:
+            self._heartbeat = HeartbeatSender(self._send_heartbeat)
+            self._heartbeat.start()
+
+    def _show(self, state: str) -> None:
+        with self._lock:
+            if state != self._shown:
+                self._shown = state
+                self._on_state(state)
 
     def _join(self) -> None:
         """Go online.

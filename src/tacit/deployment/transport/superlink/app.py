@@ -10,10 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from flwr.common.constant import ISOLATION_MODE_PROCESS, TRANSPORT_TYPE_GRPC_RERE
+from flwr.common.constant import (
+    HEARTBEAT_DEFAULT_INTERVAL,
+    ISOLATION_MODE_PROCESS,
+    TRANSPORT_TYPE_GRPC_RERE,
+)
 from flwr.superlink.auth_plugin import NoOpControlAuthnPlugin
 from flwr.superlink.config_loader import SuperLinkLifespanConfig
 from flwr.superlink.main import create_app
+
+from tacit.deployment.transport.superlink.mailboxes import Mailboxes
 
 DATABASE = "flower.db"
 
@@ -63,3 +69,12 @@ def create_superlink(
     app = create_app(config, _NoServers)  # type: ignore[arg-type]
     factory = app.state.linkstate_factory
     return app, lambda public_key: factory.state().get_node_id_by_public_key(public_key) is not None
+
+
+def create_mailboxes(app: Any) -> Mailboxes:
+    """Create the mailboxes, which tell the application's database who is online."""
+    factory = app.state.linkstate_factory
+    return Mailboxes(
+        lambda node: factory.state().acknowledge_node_heartbeat(node, HEARTBEAT_DEFAULT_INTERVAL),
+        lambda node: factory.state().deactivate_node(node),
+    )

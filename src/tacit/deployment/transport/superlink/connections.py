@@ -36,6 +36,11 @@ _PAUSE_SECONDS = 0.05
 connection can be dropped.
 """
 
+_PROBES = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 3, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 15_000}
+"""When a silent connection is probed: after 5 seconds, every 3 seconds; after three lost probes it
+ends, and so it does if sent data is not acknowledged within 15 seconds.
+"""
+
 Peer = tuple[str, int]
 """Address and port of the other side."""
 
@@ -120,10 +125,13 @@ class ConnectionTable:
 
 
 class ConnectionLimiter:
-    """Accepts connections on a socket. To uvicorn it is one of its servers."""
+    """Accepts connections on a socket. To uvicorn it is one of its servers. `on_close` is called
+    when the server begins to stop.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, on_close: Callable[[], None] = lambda: None) -> None:
         self.table = ConnectionTable()
+        self._on_close = on_close
         self._listening: socket.socket | None = None
 
     def open(
@@ -147,6 +155,7 @@ class ConnectionLimiter:
 
     def close(self) -> None:
         """Stop accepting, and drop connections whose handshake is not complete."""
+        self._on_close()
         if self._listening is not None:
             self._loop.remove_reader(self._listening)
             self._listening = None
@@ -172,6 +181,7 @@ class ConnectionLimiter:
                     self._make_room()
                 return
             accepted.setblocking(False)
+            _probe_when_idle(accepted)
             peer = (str(address[0]), int(address[1]))
             new = AcceptedConnection(accepted, peer, find_network(peer[0]))
             self._drop(self.table.add(new))
@@ -243,6 +253,18 @@ class LimitedServer(uvicorn.Server):
 
     def _protocol(self) -> TimeLimitedProtocol:
         return TimeLimitedProtocol(self.config, self.server_state, self.lifespan.state)
+
+
+def _probe_when_idle(accepted: socket.socket) -> None:
+    """Let the system end the connection if the other machine no longer acknowledges anything.
+
+    A busy or stopped process does not matter: its system acknowledges for it.
+    """
+    accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _PROBES.items():
+        if hasattr(socket, name):
+            with contextlib.suppress(OSError):
+                accepted.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def find_network(address: str) -> str:

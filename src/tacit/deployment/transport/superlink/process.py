@@ -91,7 +91,7 @@ def serve(settings: SuperLinkSettings) -> None:
     import uvicorn
 
     from tacit.deployment.transport.superlink.admitted_sites import AdmittedSites
-    from tacit.deployment.transport.superlink.app import create_superlink
+    from tacit.deployment.transport.superlink.app import create_mailboxes, create_superlink
     from tacit.deployment.transport.superlink.connections import (
         ConnectionLimiter,
         LimitedServer,
@@ -102,14 +102,17 @@ def serve(settings: SuperLinkSettings) -> None:
 
     redirect_flower_log(folder)
     app, is_registered = create_superlink(folder, host, port, superexec_secret)
-    limiter, admitted = ConnectionLimiter(), AdmittedSites(folder)
+    admitted, mailboxes = AdmittedSites(folder), create_mailboxes(app)
+    limiter = ConnectionLimiter(on_close=mailboxes.close)
     request_filter = RequestFilter(
         app,
         secret=secret.hex(),
-        is_registered=lambda key: admitted.has_key(key) and is_registered(key),
+        is_registered=admitted.confirm_with(is_registered),
         body_limit=settings.body_limit,
         on_authenticated=limiter.mark_authenticated,
         read_roster=admitted.read_roster,
+        mailboxes=mailboxes,
+        find_node=admitted.find_node,
     )
     log_settings: dict[str, Any] = {
         "log_config": None,

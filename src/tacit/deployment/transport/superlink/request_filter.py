@@ -24,8 +24,11 @@ from flwr.supercore.date import now
 from flwr.supercore.primitives.asymmetric import bytes_to_public_key, verify_signature
 from google.protobuf.message import DecodeError
 
+from tacit.deployment.transport import direct_messages
+from tacit.deployment.transport.direct_messages import EXCHANGE_PATH, REPLY_PATH, WAIT_PATH
 from tacit.deployment.transport.flower_messages import MAX_OBJECTS
 from tacit.deployment.transport.http_client import SECRET_HEADER
+from tacit.deployment.transport.superlink.mailboxes import Mailboxes
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -48,11 +51,14 @@ _SITE_CALLS = {
     "confirm-message-received": SMALL_BODY_BYTES,
     "push-object": None,
     "tacit-roster": SMALL_BODY_BYTES,
+    "tacit-wait": SMALL_BODY_BYTES,
+    "tacit-reply": direct_messages.MAX_DIRECT_BYTES + direct_messages.HEAD_BYTES,
 }
 """Calls that a site may make, and the largest body of each (None: the body limit). Fetching code
 (get-fab) is not among them.
 """
 _SERVER = ("/v1/control/", "/v1/runtime/")
+_DEACTIVATE = "/v1/fleet/deactivate-node"
 _IDLE_SECONDS = 10.0
 _MIN_BYTES_PER_SECOND = 32_768
 """A slower body is abandoned, after the first idle time."""
@@ -64,6 +70,7 @@ class RequestFilter:
     `is_registered` checks whether a public key belongs to a registered site. `on_authenticated` is
     called for every accepted request, with the peer's address and port and the site's key (empty
     for the server's own commands). `read_roster` returns the names and public keys of all sites.
+    `mailboxes` pass messages on from memory; `find_node` returns Flower's id of a site by its key.
     """
 
     def __init__(
@@ -75,6 +82,8 @@ class RequestFilter:
         body_limit: int,
         on_authenticated: Callable[[object, object], None] = lambda peer, site: None,
         read_roster: Callable[[], bytes] = lambda: b"{}",
+        mailboxes: Mailboxes | None = None,
+        find_node: Callable[[bytes], int | None] = lambda key: None,
     ) -> None:
         self._app = app
         self._secret = secret.encode()
@@ -82,6 +91,8 @@ class RequestFilter:
         self._body_limit = body_limit
         self._on_authenticated = on_authenticated
         self._read_roster = read_roster
+        self._mailboxes, self._find_node = mailboxes, find_node
+        self._verified: dict[bytes, tuple[str, bytes]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the head of a request, read its body within limits, and pass it on."""
@@ -103,8 +114,45 @@ class RequestFilter:
             return
         if body is not None and scope["path"] == _ROSTER:
             await _respond(send, 200, await asyncio.to_thread(self._read_roster))
+        elif body is not None and scope["path"] in (WAIT_PATH, REPLY_PATH, EXCHANGE_PATH):
+            await self._pass_on(scope, body, receive, send)
         elif body is not None:
+            if scope["path"] == _DEACTIVATE and self._mailboxes is not None:
+                self._mailboxes.disconnect(self._read_node(scope) or 0)
             await self._app(scope, _replay(body, receive), send)
+
+    async def _pass_on(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        """Take a message or a response into memory, or wait there for one. The connection stays
+        open.
+        """
+        node, path, boxes = self._read_node(scope), scope["path"], self._mailboxes
+        if boxes is None or (node is None and path != EXCHANGE_PATH):
+            await _respond(send, 404)
+            return
+        answer: Any = b""
+        try:
+            if path == WAIT_PATH:
+                wanted = direct_messages.unpack(body, direct_messages.WaitRequest)
+                answer = await boxes.wait(node or 0, wanted, receive)
+            elif path == EXCHANGE_PATH:
+                asked = direct_messages.unpack(body, direct_messages.ExchangeRequest)
+                answer = await boxes.exchange(asked, receive)
+            elif not boxes.take_reply(
+                node or 0, direct_messages.unpack(body, direct_messages.Reply)
+            ):
+                await _respond(send, 409)
+                return
+        except ValueError:
+            await _respond(send, 400)
+            return
+        if answer is not None:
+            data = answer if isinstance(answer, bytes) else direct_messages.pack(answer)
+            await _respond(send, 200, data, keep_open=True)
+
+    def _read_node(self, scope: Scope) -> int | None:
+        """Flower's id of the site that a signed request comes from."""
+        key = _read_headers(scope).get(FLEET_HTTP_PUBLIC_KEY_HEADER, "")
+        return self._find_node(b64decode(key)) if key else None
 
     async def _authorise(self, scope: Scope) -> int:
         """Return how many bytes the body may have; raise if the request is not allowed."""
@@ -117,7 +165,7 @@ class RequestFilter:
                 raise _RequestRefused(401)
             self._on_authenticated(scope.get("client"), b"")
             return self._body_limit
-        # This queries a database, so it must not block the event loop.
+        # This may query a database, so it must not block the event loop.
         if not await asyncio.to_thread(self._is_signed_by_site, headers):
             raise _RequestRefused(401)
         self._on_authenticated(scope.get("client"), headers[FLEET_HTTP_PUBLIC_KEY_HEADER])
@@ -135,9 +183,14 @@ class RequestFilter:
                 or not self._is_registered(public_key)
             ):
                 return False
-            return verify_signature(
+            if self._verified.get(public_key) == (signed_at, signature):
+                return True
+            if not verify_signature(
                 bytes_to_public_key(public_key), signed_at.encode("ascii"), signature
-            )
+            ):
+                return False
+            self._verified[public_key] = signed_at, signature
+            return True
         except (KeyError, ValueError, TypeError):
             return False
 
@@ -227,8 +280,10 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def _respond(send: Send, status: int, body: bytes = b"") -> None:
-    """Respond and close the connection, without waiting for an unread body."""
-    headers = [(b"content-length", b"%d" % len(body)), (b"connection", b"close")]
+async def _respond(send: Send, status: int, body: bytes = b"", *, keep_open: bool = False) -> None:
+    """Respond, and by default close the connection without waiting for an unread body."""
+    headers = [(b"content-length", b"%d" % len(body))]
+    if not keep_open:
+        headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
