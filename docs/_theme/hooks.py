@@ -4,6 +4,8 @@ leave the documents.
 
 from __future__ import annotations
 
+import html as html_text
+import itertools
 import os
 import re
 from pathlib import Path
@@ -22,6 +24,11 @@ FROM_ROOT = {
 }
 """Documents at the root of the repository, and the page that each becomes."""
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^)\s]+)\)")
+TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+HEAD = re.compile(r"<th[^>]*>(.*?)</th>", re.DOTALL)
+CELL = re.compile(r"<td[^>]*>(.*?)</td>", re.DOTALL)
+LINE = 60
+"""Characters of a cell that a narrow screen does not show next to others."""
 FENCE = re.compile(r"^(```.*?^```)", re.MULTILINE | re.DOTALL)
 
 
@@ -42,6 +49,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Lead links to the site's pages; a link to a file that is not on the site becomes its text."""
     path = page.file.src_uri
+    if path == "index.md":
+        page.meta["hide"] = ["navigation"]
     origin = ROOT if path in FROM_ROOT.values() else (DOCS / path).parent
     pieces = FENCE.split(markdown)
     pieces[::2] = [
@@ -49,6 +58,26 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         for piece in pieces[::2]
     ]
     return "".join(pieces)
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Mark tables of sentences, whose rows a narrow screen shows below each other."""
+    return TABLE.sub(lambda table: _mark_table(table[0]), html)
+
+
+def _mark_table(table: str) -> str:
+    """Name the column of each cell, if a cell is longer than a line of a narrow screen."""
+    heads = [_read_text(head) for head in HEAD.findall(table)]
+    cells = [_read_text(cell) for cell in CELL.findall(table)]
+    if not cells or max(map(len, cells)) <= LINE:
+        return table
+    columns = itertools.cycle(heads)
+    marked = re.sub(r"<td", lambda _: f'<td data-column="{next(columns)}"', table)
+    return marked.replace("<table", '<table class="of-sentences"', 1)
+
+
+def _read_text(cell: str) -> str:
+    return html_text.escape(html_text.unescape(re.sub(r"<[^>]+>", "", cell)).strip())
 
 
 def _lead(link: re.Match[str], origin: Path, here: Path) -> str:
@@ -78,15 +107,20 @@ def _expand(entry: Any) -> Any:
 
 
 def _list_pages(index: Path) -> list[Any]:
-    """List an index page and the pages below its folder that it links, in their order."""
+    """List an index page and the pages below its folder that it links: those of its lists and
+    tables first, in their order.
+    """
+    lines = (DOCS / index).read_text(encoding="utf-8").splitlines()
+    lines.sort(key=lambda line: not line.lstrip().startswith(("-", "*", "|", "1")))
     found: dict[str, Any] = {}
-    for _, text, target in LINK.findall((DOCS / index).read_text(encoding="utf-8")):
+    for _, text, target in LINK.findall("\n".join(lines)):
         if "://" in target:
             continue
         place = Path(os.path.normpath(index.parent / target.partition("#")[0]))
         if place.suffix != ".md" or place == index or index.parent not in place.parents:
             continue
         title = text.replace("`", "")
+        title = title[0].upper() + title[1:]
         if place.name == "index.md":
             found.setdefault(str(place), {title: _list_pages(place)})
         elif not any(str(place) in str(one) for one in found.values()):

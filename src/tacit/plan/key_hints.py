@@ -8,7 +8,7 @@ _FIRST = ("privacy", "data", "server")
 
 def find_key(word: str) -> str | None:
     """The dotted key of a plan whose last part is this word; None if there is none."""
-    from tacit.plan.reference import keys  # a module that is run by itself too
+    from tacit.plan.reference import keys
 
     found = [key for key in keys() if key.rpartition(".")[2] == word and "." in key]
     return min(found, key=_rank, default=None)
