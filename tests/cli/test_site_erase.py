@@ -9,9 +9,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tacit.deployment.site.client_parts import store_clients
 from tacit.deployment.site.site_folder import LEDGER, SiteSettings, create_site, load_owner
 from tacit.plan import Plan
+from tacit.runs.client_numbers import store_clients
 from tests.cli.made_up import tacit
 from tests.deployment.test_ledger_guard import CLAIM
 

@@ -16,6 +16,7 @@ from tacit.deployment.site import client_parts
 from tacit.deployment.site.owner_site import OwnerSite
 from tacit.plan import Plan
 from tacit.privacy.policy import PrivacyUnit
+from tacit.runs.client_numbers import load_clients
 from tests.deployment.hostile import HostileServer, payloads
 from tests.deployment.local_post import GENEROUS, owner
 
@@ -79,7 +80,7 @@ class Clinic:
         return sum(one.charges for one in account.runs.values())
 
     def number(self, name: str = GONE) -> int:
-        return client_parts.load_clients(self.run_folder())[self.owner.pseudonym(name)]
+        return load_clients(self.run_folder())[self.owner.pseudonym(name)]
 
     def run_folder(self) -> Path:
         return self.owner.folder / "runs" / self.server.run
@@ -134,7 +135,7 @@ def test_a_later_run_is_that_of_a_file_without_the_rows(tmp_path) -> None:
     erased.erase()
     for clinic in (erased, never):
         clinic.server.start()
-    assert erased.owner.pseudonym(GONE) not in client_parts.load_clients(erased.run_folder())
+    assert erased.owner.pseudonym(GONE) not in load_clients(erased.run_folder())
     assert "4 rows of erased clients are left out" in " ".join(erased.told)
     opened = [clinic.server.open() for clinic in (erased, never)]
     for fact in ("clients", "rows", "test_rows", "seen"):

@@ -1,4 +1,7 @@
-"""After a run every site has its model, and it predicts what the server's does, whatever the method."""
+"""After a run every site has its model, which predicts what the server's and the simulator's do, whatever the method.
+
+Models with private parameters (FedVocab) are in `test_personal_models.py`.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
-from tacit import api, training
+from tacit import api, simulation
 from tacit.deployment.server import job as server_job
 from tacit.deployment.server.delivery import DELIVERED, OFFLINE, STORED, read_delivered
 from tacit.deployment.server.job import deploy, resume
 from tacit.deployment.site.owner_site import OwnerSite
-from tacit.deployment.site.site_side import SiteSide
 from tacit.errors import RunError
 from tacit.models.exporting import make_up_rows
 from tacit.models.predict import load
 from tacit.negotiation import NegotiationTerms, save
 from tacit.negotiation.result import bind_result
 from tacit.protocol.messages.signed_message import read
-from tacit.rows import Inputs
 from tacit.runs.run_folder import MODEL, MODEL_FACTS, hash_file
 from tacit.runs.run_keys import list_keys
 from tacit.runs.verify import verify_files
@@ -31,7 +31,6 @@ from tests.deployment.test_same_model import CODECS, FILTER, VOTING
 from tests.simulation.small import small_plan, write_csv
 from tests.simulation.test_disclosure import job as disclosing_plan
 from tests.simulation.test_disclosure import people  # noqa: F401 (a fixture)
-from tests.simulation.worded import worded_plan
 
 CLOSE = 1e-6
 WAYS = {
@@ -52,16 +51,30 @@ def reviews(tmp_path_factory) -> Path:
     return write_csv(tmp_path_factory.mktemp("data") / "reviews.csv")
 
 
-def deployed(job, folder: Path, **settings) -> tuple[Path, list[Path]]:
-    """The run's folder, and the folder of the model at each site; noise comes from the system."""
+def deployed(job, folder: Path, *, simulated=False, **settings) -> tuple[Path, list[Path]]:
+    """The run's folder, and the folder of the model at each site; noise comes from the system, or
+    as in a simulation from the plan's seed.
+    """
     ready = prepare_rehearsal(job, folder / "rows", 3)
     owners = [
         owner(name, file, folder / name, tell=print, **settings)
         for name, file in zip("abc", ready.files, strict=True)
     ]
-    sites = sites_of(owners)
-    place = deploy(ready.plan, sites, folder / "runs", test=str(ready.test))
+    same = {"simulated_noise": True, "identity": ready.identity} if simulated else {}
+    place = deploy(ready.plan, sites_of(owners), folder / "runs", test=str(ready.test), **same)
     return place, [one for own in owners for one in sorted((own.folder / "models").glob("*"))]
+
+
+def check_against_simulation(job, folder: Path) -> None:
+    """Every site predicts as the simulator's model does."""
+    wanted = load(simulation.start(job, folder / "simulated"))
+    rows = make_up_rows(wanted)
+    _, models = deployed(job, folder, simulated=True)
+    assert len(models) == 3
+    for model in models:
+        found = load(model).predict_proba(rows)
+        assert np.abs(found - wanted.predict_proba(rows)).max() <= CLOSE
+        assert found.std(axis=0).max() > 0
 
 
 def check_predictions(place: Path, models: list[Path]) -> None:
@@ -82,13 +95,17 @@ def test_every_site_predicts_as_the_server_does(reviews, tmp_path, way) -> None:
         key: {**value, "source": str(reviews)} if key == "data" else value
         for key, value in WAYS[way].items()
     }
-    place, models = deployed(small_plan(reviews, server={"rounds": 2}, **changes), tmp_path)
+    job = small_plan(reviews, server={"rounds": 2}, **changes)
+    place, models = deployed(job, tmp_path)
     check_predictions(place, models)
     assert read_delivered(place) == dict.fromkeys("abc", STORED)
+    check_against_simulation(job, tmp_path / "same noise")
 
 
 def test_partfed(people, tmp_path) -> None:  # noqa: F811
-    check_predictions(*deployed(disclosing_plan(people, server__rounds=2), tmp_path))
+    job = disclosing_plan(people, server__rounds=2)
+    check_predictions(*deployed(job, tmp_path))
+    check_against_simulation(job, tmp_path / "same noise")
 
 
 def test_hashcomb_is_read_by_the_sites_alone(reviews, tmp_path) -> None:
@@ -106,48 +123,9 @@ def test_hashcomb_is_read_by_the_sites_alone(reviews, tmp_path) -> None:
     assert len(others) == 2
     assert first.std(axis=0).max() > 0
     assert max(np.abs(one - first).max() for one in others) <= CLOSE
-
-
-def predict_for_clients(built: SiteSide, shared: Path, inputs: Inputs) -> np.ndarray:
-    """Logits of each client of a site: the shared part in a file, with the client's own part."""
-    learner, worker = built.learner, built.learner.worker()
-    model, found = training.flatten_parameters(learner, load_file(shared)), []
-    for name in built.site.names:
-        slot = built.site.slot(name)
-        words = learner.vocabulary(slot, inputs)
-        worker.assemble(model, learner.load_private(slot, words, built.plan.server.rounds + 1))
-        found.append(worker.logits(inputs, words))
-    return np.stack(found)
-
-
-@pytest.mark.slow
-def test_fedvocab_delivers_the_shared_part(reviews, tmp_path) -> None:
-    """With its own part, each client predicts from the delivered shared part as from the server's."""
-    pytest.importorskip("torch")
-    job = worded_plan(reviews, server={"rounds": 2, "cohort": "count", "cohort_size": 6})
-    ready = prepare_rehearsal(job, tmp_path / "rows", 3)
-    owners = [
-        owner(name, file, tmp_path / name) for name, file in zip("abc", ready.files, strict=True)
-    ]
-    sites, sides = sites_of(owners), dict[str, SiteSide]()
-
-    def keep(site: str, reply: bytes) -> bytes:
-        for run in sites.transport.sites[site]._runs.values():
-            sides[site] = run.built or sides.get(site)
-        return reply
-
-    sites.transport.spoil = keep
-    place = deploy(ready.plan, sites, tmp_path / "runs", test=str(ready.test))
-    for one in owners:
-        (folder,) = (one.folder / "models").glob("*")
-        inputs = sides[one.name].encoded.train.inputs
-        ours, theirs = (
-            predict_for_clients(sides[one.name], file / MODEL, inputs) for file in (place, folder)
-        )
-        assert np.abs(ours - theirs).max() <= CLOSE
-        with pytest.raises(RunError, match="stays with each client"):
-            load(folder)
-        assert "shared part of the model" in api.Run(folder).render_card()
+    codec = {"name": "hashcomb", "x_min": -0.04, "x_max": 0.04, "levels": 10}
+    job = small_plan(reviews, codec=codec, server={"rounds": 2})
+    check_against_simulation(job, tmp_path / "same noise")
 
 
 def test_the_folder_at_a_site_is_that_of_a_run(reviews, tmp_path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +18,10 @@ from safetensors.numpy import load_file
 from tacit import data, report, simulation
 from tacit import plan as plans
 from tacit.api.arguments import check_module, check_observer, check_run_name, load_plan, read_table
+from tacit.api.client_parts import find_client_parts
 from tacit.api.module_plan import build_module_plan
 from tacit.models.export.card import ModelCard, render_card
-from tacit.models.export.folder import SHARED_PART, USES
+from tacit.models.export.folder import PRIVATE_PART, SHARED_PART, USES
 from tacit.plan import Features, Plan, Privacy
 from tacit.progress import choose_observer
 from tacit.runs import record, run_folder
@@ -28,6 +30,7 @@ from tacit.runs.record import RUN, Entry, Finished, Prepared, Round
 from tacit.simulation.advice.starter import make_starter
 
 if TYPE_CHECKING:
+    from tacit.models.client_models import UnknownClients
     from tacit.models.exporting import ExportResult
     from tacit.models.predict import StoredModel
 
@@ -146,7 +149,7 @@ def load(
     place = (
         run.folder if isinstance(run, Run) else find_model_folder(check_run_name(run), Path(folder))
     )
-    return predict.load(place, module, allow_code=allow_code)
+    return predict.load(place, module, allow_code=allow_code, find_parts=find_client_parts)
 
 
 @contextmanager
@@ -233,32 +236,47 @@ class Run:
     def _stored(self) -> StoredModel:
         return load(self, module=self._module, allow_code=self._allow_code)
 
-    def predict(self, rows: object) -> NDArray[np.str_]:
+    def predict(
+        self, rows: object, *, client: str | None = None, unknown_clients: UnknownClients = "refuse"
+    ) -> NDArray[np.str_]:
         """Predict the most probable class of each row; rows as `run` takes them, or the path of a
-        file, without a label.
+        file, without a label. `client` and `unknown_clients` are for models with private
+        parameters (`StoredModel.predict`).
         """
-        return self._stored.predict(rows)
+        return self._stored.predict(rows, client=client, unknown_clients=unknown_clients)
 
-    def predict_proba(self, rows: object) -> NDArray[np.float64]:
+    def predict_proba(
+        self, rows: object, *, client: str | None = None, unknown_clients: UnknownClients = "refuse"
+    ) -> NDArray[np.float64]:
         """Predict the probability of each class, one line per row, in the order of
         `load(run).classes`.
         """
-        return self._stored.predict_proba(rows)
+        return self._stored.predict_proba(rows, client=client, unknown_clients=unknown_clients)
 
     def export(
-        self, to: str, out: str | Path | None = None, *, rows: object | None = None
+        self,
+        to: str,
+        out: str | Path | None = None,
+        *,
+        rows: object | None = None,
+        client: str | None = None,
     ) -> ExportResult:
         """Write the model as `safetensors`, `onnx`, `torch`, `sklearn` or `hub`, with its features
         and its card, into a new folder.
 
         The export is tested on `rows` or on random rows; the result contains its largest difference
-        from the run's model.
+        from the run's model. With private parameters `client` names the client whose model is
+        written, and the export holds that client's private part.
         """
         from tacit.models.exporting import export_model
 
-        card = self._build_card(self._stored.classes, self._stored.columns)
+        stored = self._stored
+        card = self._build_card(stored.classes, stored.columns)
+        if client is not None:
+            stored = stored.select_client(client)
+            card = replace(card, unprotected=(PRIVATE_PART, *card.unprotected))
         return export_model(
-            self._stored, to, Path(out or f"{self.folder.resolve().name}-{to}"), card, rows
+            stored, to, Path(out or f"{self.folder.resolve().name}-{to}"), card, rows
         )
 
     def render_card(self) -> str:

@@ -63,6 +63,15 @@ def encode_token_rows(
     return TokenRows(encoded, lexicon, lambda frame: features.encode_further(frame, reading, words))
 
 
+def encode_new_token_rows(
+    plan: Plan, table: pl.DataFrame, columns: Columns, fitted: features.Fitted, secret: bytes
+) -> tuple[Rows, Lexicon]:
+    """Encode rows without labels as word numbers; also return the words these stand for."""
+    label = pl.lit(fitted.classes[0]).alias(columns.label or "")  # not read
+    rows = encode_token_rows(plan, (table.with_columns(label),), columns, fitted, secret, None)
+    return rows.tables[0], rows.lexicon
+
+
 def find_checkpoint(plan: Plan, progress: data.Progress | None = None) -> Path | None:
     """The folder of the plan's checkpoint, if it names one."""
     return (

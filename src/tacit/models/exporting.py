@@ -50,6 +50,11 @@ def export_model(
             f"export to {to!r}: unknown format; choose one of"
             f" {', '.join(export.FORMATS)}.{did_you_mean(to, list(export.FORMATS))}"
         )
+    if model.clients is not None:
+        raise RunError(
+            f"export to {to!r}: each client has its own model; name one with --client ID. The export"
+            " then holds that client's private part"
+        )
     if model.sources.secret:
         raise RunError(
             f"export to {to!r}: columns are quantised with the clients' secret, which an export"

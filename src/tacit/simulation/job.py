@@ -19,6 +19,7 @@ from tacit.rows import Vector
 from tacit.runs import checkpoint, run_folder
 from tacit.runs.allowed_code import require_permission
 from tacit.runs.checkpoint import Checkpoint
+from tacit.runs.client_numbers import store_simulated_clients
 from tacit.runs.fingerprint import Fingerprints
 from tacit.runs.record import RUN
 from tacit.runs.recovery import build_abandoned_error, recover
@@ -180,6 +181,8 @@ class Job:
                 fitted=data.fitted,
                 formats=data.habits.to_dict(),
             )
+            if self.plan.personal:
+                store_simulated_clients(self.place, self.plan, len(data.clients), data.owners)
             store_model(setting.desk, self.plan, simulated.learner, model, stored)
         setting.desk.note(*simulated.list_audits(now))
         loop.finish(simulated.arm, setting.desk, now, model, following)

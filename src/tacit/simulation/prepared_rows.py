@@ -32,7 +32,7 @@ class SimulatedData:
     the clear to build features; `fitted` and `habits` contain it. `public` are rows that the server
     has and no client. `corruption` says which clients an experiment corrupted; `train` are their
     rows after that. `words_seen` is the share of the words in a sample of training texts that the
-    model reads.
+    model reads. `owners` are the clients' names, where a column holds them.
     """
 
     source: str
@@ -51,6 +51,7 @@ class SimulatedData:
     corruption: Corruption | None = None
     leaks: tuple[str, ...] = ()
     words_seen: float = 1.0
+    owners: tuple[str, ...] | None = None
 
 
 def prepare(
@@ -117,6 +118,7 @@ def prepare(
         public=None if public is None else encode(public),
         leaks=tuple(data.find_leaks(table)),
         words_seen=_words_seen(plan, table, fitted),
+        owners=tuple(data.list_owners(table)) if plan.data.partition == "client" else None,
     )
 
 

@@ -38,6 +38,15 @@ ComparisonRows = Annotated[
         show_default=False,
     ),
 ]
+Client = Annotated[
+    str | None,
+    typer.Option(
+        "--client",
+        metavar="ID",
+        help="With [private]: the client whose model is exported, with its private part.",
+        show_default=False,
+    ),
+]
 
 
 def export(
@@ -48,6 +57,7 @@ def export(
     runs: Runs = RUNS,
     as_json: AsJson = False,
     allow_code: AllowCode = False,
+    client: Client = None,
 ) -> None:
     """Export a run's model with its feature extraction and a model card.
 
@@ -64,7 +74,9 @@ def export(
     """
     from tacit.api import Run
 
-    done = Run(locate_run(run, runs), allow_code=allow_code).export(to, out, rows=rows)
+    done = Run(locate_run(run, runs), allow_code=allow_code).export(
+        to, out, rows=rows, client=client
+    )
     if as_json:
         tables.print_json(
             {

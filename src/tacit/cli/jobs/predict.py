@@ -20,6 +20,7 @@ from tacit.errors import DataError, PlanError
 if TYPE_CHECKING:
     import polars as pl
 
+    from tacit.models.client_models import UnknownClients
     from tacit.models.predict import Predictions
 
 NewRows = Annotated[
@@ -42,6 +43,23 @@ Out = Annotated[
         show_default=False,
     ),
 ]
+Client = Annotated[
+    str | None,
+    typer.Option(
+        "--client",
+        metavar="ID",
+        help="With [private]: the client whose model predicts all rows.",
+        show_default=False,
+    ),
+]
+Unknown = Annotated[
+    str,
+    typer.Option(
+        "--unknown-clients",
+        metavar="RULE",
+        help="With [private], rows of clients without a personal model: refuse, or base.",
+    ),
+]
 STDIN = "-"
 KINDS = (".csv", ".parquet", ".jsonl")
 
@@ -54,6 +72,8 @@ def predict(
     runs: Runs = RUNS,
     as_json: AsJson = False,
     allow_code: AllowCode = False,
+    client: Client = None,
+    unknown_clients: Unknown = "refuse",
 ) -> None:
     """Predict new rows with a run's model; prints CSV with a column `prediction`.
 
@@ -61,6 +81,8 @@ def predict(
     Rows keep their order and need no label. Notes on stderr name differences
     from the training rows, such as unknown categories. CSV cells that a
     spreadsheet would run as a formula are prefixed with an apostrophe.
+    If the plan has private parameters, the client column says whose model
+    predicts a row; at a site, run it on SITE/models/RUN.
 
     \b
     Examples:
@@ -68,12 +90,13 @@ def predict(
       tacit predict my-1 new.parquet --proba --out out.parquet
       cat new.csv | tacit predict my-1 - --json
     """
-    from tacit.models.predict import load
+    from tacit.api import load
 
     _check_out(out, rows)
+    rule = _check_rule(unknown_clients)
     model = load(find_model_folder(run, runs), allow_code=allow_code)
     with _open_rows(rows) as file:
-        found = model.predict_rows(file)
+        found = model.predict_rows(file, client, rule)
     table, notes = _add_predictions(found, proba, nested=out is not None and out.suffix != ".csv")
     written = {} if out is None else {"out": str(out), "rows": table.height}
     if out is not None:
@@ -101,6 +124,13 @@ def _check_out(out: Path | None, rows: str) -> None:
         raise PlanError(
             f"--out {out}: folder {out.parent} does not exist; create it or choose another path"
         )
+
+
+def _check_rule(rule: str) -> UnknownClients:
+    """Raise PlanError unless `rule` is one of those for rows of unknown clients."""
+    if rule not in ("refuse", "base"):
+        raise PlanError(f"--unknown-clients must be refuse or base, got {rule!r}")
+    return "base" if rule == "base" else "refuse"
 
 
 @contextmanager

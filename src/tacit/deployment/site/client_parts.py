@@ -7,7 +7,7 @@ keeps its number, does not respond, and its parts are deleted.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import closing
 from pathlib import Path
 
@@ -16,28 +16,10 @@ from tacit.deployment.site.site_side import CODEC, PRIVATE, PROMISED
 from tacit.files import replace_file, sync_folder
 from tacit.plan import Plan
 from tacit.privacy.policy import Policy
-from tacit.privacy.site_ledger.charging import PSEUDONYM
+from tacit.runs.client_numbers import load_clients, split_pseudonyms
 
-CLIENTS, LEFT_OUT = "clients", "left_out"
-"""Files of a run's folder: pseudonyms of its clients in order, after the number of the first; and
-pseudonyms of the clients that were erased before the run was opened.
-"""
-_NUMBER = 8
-
-
-def store_clients(folder: Path, first: int, persons: Sequence[bytes]) -> None:
-    """Store the clients of a run in order, once; `first` is the number of the first one."""
-    if not (folder / CLIENTS).exists():
-        replace_file(folder / CLIENTS, first.to_bytes(_NUMBER, "little") + b"".join(persons))
-
-
-def load_clients(folder: Path) -> dict[bytes, int]:
-    """The number of each client of a run, by pseudonym; empty if the run has not begun."""
-    if not (folder / CLIENTS).exists():
-        return {}
-    content = (folder / CLIENTS).read_bytes()
-    first = int.from_bytes(content[:_NUMBER], "little")
-    return {one: first + place for place, one in enumerate(_split(content[_NUMBER:]))}
+LEFT_OUT = "left_out"
+"""File of a run's folder with the pseudonyms of the clients that were erased before it was opened."""
 
 
 def store_left_out(folder: Path, erased: Collection[bytes]) -> None:
@@ -48,7 +30,7 @@ def store_left_out(folder: Path, erased: Collection[bytes]) -> None:
 def load_left_out(folder: Path) -> frozenset[bytes]:
     """The clients that a run leaves out from its beginning on."""
     stored = folder / LEFT_OUT
-    return frozenset(_split(stored.read_bytes())) if stored.exists() else frozenset()
+    return frozenset(split_pseudonyms(stored.read_bytes())) if stored.exists() else frozenset()
 
 
 def find_erased(owner: Owner, policy: Policy, plan: Plan) -> frozenset[bytes]:
@@ -79,7 +61,3 @@ def _delete_parts_of(folder: Path, number: int) -> bool:
     for file in files:
         file.unlink(missing_ok=True)
     return bool(found or files)
-
-
-def _split(content: bytes) -> list[bytes]:
-    return [content[at : at + PSEUDONYM] for at in range(0, len(content), PSEUDONYM)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from tacit.errors import PolicyError
 from tacit.log_lines import Level, log_context
 from tacit.plan import Plan
 from tacit.privacy.policy import Policy, PrivacyUnit, SiteLedger
+from tacit.runs.client_numbers import compute_pseudonym
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,4 +67,4 @@ class Owner:
         """The name of a client in the ledger, the same in every run and under every plan; it cannot
         be computed without the site's secret.
         """
-        return hmac.digest(self.secret, client.encode(), "sha256")[:16]
+        return compute_pseudonym(self.secret, client)

@@ -68,6 +68,7 @@ from tacit.files import replace_file
 from tacit.plan import HashComb, Plan
 from tacit.privacy.policy import Policy
 from tacit.randomness import Draws
+from tacit.runs.client_numbers import store_clients
 
 
 @dataclass
@@ -280,7 +281,7 @@ class Participation:
         built.site.key = self.owner.signs_with
         first = terms.find_member(self.owner.name).first
         people = [*map(self.owner.pseudonym, self.rows.owners)]
-        client_parts.store_clients(self.folder, first, people)
+        store_clients(self.folder, first, people)
         self._erased = frozenset()
         policy = self.owner.require_policy()
         self.no_counts = self._judge(policy, built)

@@ -17,7 +17,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tacit.deployment.site.client_parts import CLIENTS, LEFT_OUT
+from tacit.deployment.site.client_parts import LEFT_OUT
 from tacit.deployment.site.contacts import CONTACTS
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.rows.held_out import FILE as HELD_OUT
@@ -39,6 +39,7 @@ from tacit.files import UNFINISHED, sync_folder
 from tacit.log_lines import get_utc_time
 from tacit.plan import Plan
 from tacit.privacy.policy import Limits, Policy, Receipt, SiteLedger
+from tacit.runs.client_numbers import CLIENTS
 
 MANIFEST, VERSION = "manifest.json", 1
 MODELS = "models"

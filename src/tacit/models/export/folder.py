@@ -67,10 +67,15 @@ USES = {
     ),
 }
 SHARED_PART = (
-    "These files hold the shared part of the model alone. Each client's own part stays with it, so"
-    " `tacit predict` refuses this folder."
+    "These files hold the shared part of the model alone. Each client's private part stays with its"
+    " site. There `tacit predict` predicts each row with the model of its client."
 )
 """Use of a model of which a part is kept by each client."""
+PRIVATE_PART = (
+    "The client whose model this is: these files hold its private part, which is not covered by the"
+    " guarantee above"
+)
+"""What the guarantee of a personal model does not cover."""
 _CODE = {"torch": "module.py", "hub": "module.py", "sklearn": "pipeline.py"}
 """Code that accompanies weights, by format."""
 

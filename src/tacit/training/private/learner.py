@@ -243,7 +243,8 @@ class PartialWorker(SequentialWorker):
         kept = {
             name: self.named[name].detach().numpy().copy() for name in self.learner.split.private
         }
-        self.learner.store.write(slot.name, round_no, kept)
+        facts = words.own.to_json() if words else b""
+        self.learner.store.write(slot.name, round_no, kept, facts)
         return DenseUpdate(update)
 
     def evaluate_assembled(

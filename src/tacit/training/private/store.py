@@ -17,6 +17,8 @@ from tacit.errors import RunError
 from tacit.files import replace_file, seal, sync_folder, unseal
 
 Arrays = dict[str, NDArray[np.float32]]
+_FACTS = "facts"
+"""The array of a file that holds its facts, so that equal contents are equal bytes."""
 
 
 class PrivateStore:
@@ -47,26 +49,36 @@ class PrivateStore:
 
     def read(self, client: int | str, before: int) -> Arrays | None:
         """Return the client's arrays after its last round before `before`; None if there was none."""
-        versions = [round_no for round_no in self._versions(client) if round_no < before]
-        if not versions or not self.keeps_arrays:
+        found = self.read_with_facts(client, before)
+        return None if found is None else found[0]
+
+    def read_with_facts(self, client: int | str, before: int) -> tuple[Arrays, bytes] | None:
+        """Return the same arrays with the facts that were stored with them; empty if there are
+        none.
+        """
+        last = self.find_last_round(client, before)
+        if last is None or not self.keeps_arrays:
             return None
-        return unseal(self._path(client, versions[-1]))[0]
+        arrays, _ = unseal(self._path(client, last))
+        facts = arrays.pop(_FACTS, np.empty(0, np.uint8))
+        return arrays, facts.tobytes()
 
     def find_last_round(self, client: int | str, before: int) -> int | None:
         """The round of the arrays that `read` returns; None if there are none."""
         versions = [round_no for round_no in self._versions(client) if round_no < before]
         return versions[-1] if versions else None
 
-    def write(self, client: int | str, round_no: int, arrays: Arrays) -> None:
+    def write(self, client: int | str, round_no: int, arrays: Arrays, facts: bytes = b"") -> None:
         """Write a new version and delete all older ones except the previous one."""
         if not self.keeps_arrays:
             return
+        stored = {_FACTS: np.frombuffer(facts, np.uint8)} if facts else {}
         older = [version for version in self._versions(client) if version < round_no]
         path = self._path(client, round_no)
         if not path.parent.exists():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             sync_folder(path.parent.parent)
-        replace_file(path, seal(dict(arrays)))
+        replace_file(path, seal({**arrays, **stored}))
         for version in older[:-1]:
             self._path(client, version).unlink(missing_ok=True)
 

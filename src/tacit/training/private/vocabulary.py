@@ -7,8 +7,9 @@ Each client may number its words differently. Rows 0 and 1 of the whole table ar
 from __future__ import annotations
 
 import hmac
+import json
 from dataclasses import dataclass
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +24,38 @@ PUBLIC_TABLES = 3
 _STEM = 5
 
 
+class OwnWords(NamedTuple):
+    """What numbers a client's words: the unit of each of its private rows, its words that are too
+    rare to have a row, and the key of its hash buckets (empty if a row belongs to one word).
+    """
+
+    units: tuple[str, ...]
+    rare: frozenset[str]
+    key: bytes = b""
+
+    def to_json(self) -> bytes:
+        """Encode them, to be stored with the client's parameters."""
+        tree = {"units": self.units, "rare": sorted(self.rare), "key": self.key.hex()}
+        return json.dumps(tree, separators=(",", ":")).encode()
+
+    @staticmethod
+    def from_json(content: bytes) -> OwnWords:
+        """Read what `to_json` wrote."""
+        found = json.loads(content)
+        return OwnWords(
+            tuple(found["units"]), frozenset(found["rare"]), bytes.fromhex(found["key"])
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Vocabulary:
     """One client's numbering: `rows[token]` is the table row of a lexicon token; `units[i]` names
-    private row i.
+    private row i. `own` numbers the words of the client's own texts.
     """
 
     rows: NDArray[np.int64]
     units: tuple[str, ...]
+    own: OwnWords
 
 
 class Vocabularies:
@@ -77,31 +102,44 @@ class Vocabularies:
         `more` holds tokens of texts that are only read (tests): if initial vectors are public,
         their words get rows after the client's own; otherwise they are unknown words.
         """
-        own, rare = self._sort_words(tokens), self._rare(tokens)
-        units = list(
-            dict.fromkeys(
-                self._unit(slot, word)
-                for word in own
-                if self.private_word[word] and word not in rare
-            )
+        return self.number(slot, self.collect(slot, tokens), more)
+
+    def collect(self, slot: ClientSlot, tokens: NDArray[np.int32]) -> OwnWords:
+        """Collect what numbers the words of a client's own tokens."""
+        rare = self._rare(tokens)
+        units = dict.fromkeys(
+            self._unit(slot, word)
+            for word in self._sort_words(tokens)
+            if self.private_word[word] and word not in rare
         )
+        is_keyed = self.private.rows == "keyed"
+        return OwnWords(
+            units=tuple(units),
+            rare=frozenset(self.lexicon.words[word] for word in rare),
+            key=slot.own.private("key").words(4).tobytes() if is_keyed else b"",
+        )
+
+    def number(
+        self, slot: ClientSlot, own: OwnWords, more: NDArray[np.int32] | None = None
+    ) -> Vocabulary:
+        """Number the words of the lexicon for a client; `more` as in `vocabulary`."""
+        units = list(own.units)
         if more is not None and self.private.start != "random" and self.private.rows == "own":
-            read = self._sort_words(more)
             seen = set(units)
             extra = (
                 self._unit(slot, word)
-                for word in read
-                if self.private_word[word] and word not in rare
+                for word in self._sort_words(more)
+                if self.private_word[word] and self.lexicon.words[word] not in own.rare
             )
             units += [
                 unit
                 for unit in dict.fromkeys(extra)
                 if unit not in seen and self._find_vector(unit) is not None
             ]
-        rows = self._rows(slot, units)
+        rows = self._rows(slot, units, own.key)
         if self.private.rows == "keyed":
-            rows[sorted(rare)] = UNKNOWN
-        return Vocabulary(rows=rows, units=tuple(units))
+            rows[sorted(self.place[word] for word in own.rare if word in self.place)] = UNKNOWN
+        return Vocabulary(rows=rows, units=tuple(units), own=own)
 
     def _rare(self, tokens: NDArray[np.int32]) -> frozenset[int]:
         """Words that are too rare in a client's own texts; words of a shared table are counted over
@@ -160,17 +198,20 @@ class Vocabularies:
             table[head + place] = vector if rotation is None else vector @ rotation
         return table
 
-    def _rows(self, slot: ClientSlot, units: list[str]) -> NDArray[np.int64]:
+    def _rows(self, slot: ClientSlot, units: list[str], key: bytes) -> NDArray[np.int64]:
         rows = np.full(len(self.lexicon.words) + 1, UNKNOWN, np.int64)
         rows[-1] = PADDING
         rows[self.shared] = 2 + np.arange(len(self.shared)) if self.shared_rows else UNKNOWN
         first = self.shared_rows or 2
         if self.private.rows == "keyed":
-            key = slot.own.private("key").words(4).tobytes()
             rows[:-1] = [first + _bucket(key, word, self.buckets) for word in self.lexicon.words]
             return rows
         if self.private.spelling == "word":
-            rows[[self.place[unit] for unit in units]] = first + np.arange(len(units))
+            found = [
+                (self.place[unit], row) for row, unit in enumerate(units) if unit in self.place
+            ]
+            for token, row in found:
+                rows[token] = first + row
             return rows
         at = {unit: first + place for place, unit in enumerate(units)}
         for token in np.flatnonzero(self.private_word).tolist():
