@@ -1,7 +1,7 @@
 """Messages in the server's memory between the coordinators of runs and the sites that are connected.
 
 All of it runs in the event loop of the server. A site is connected while a request of it is open. If
-that connection ends, as it does when a site's process is killed, Flower is told after
+that connection ends, as it does when a site's process is killed, Flower learns after
 `LOSS_SECONDS` that the site is offline. A busy or slow site keeps its connection, because a thread
 of its own waits on it.
 """
@@ -29,7 +29,7 @@ LOSS_SECONDS = 2.0
 _SILENT_SECONDS = 10.0
 """How long a site whose connection is open may take until its next request."""
 _REPORT_SECONDS = 20.0
-"""How often Flower is told that a connected site is online."""
+"""How often Flower is notified that a connected site is online."""
 _FORGET_SECONDS = 120.0
 """How long a message is kept that no coordinator waits for."""
 _GATHER_SECONDS = 0.02
@@ -40,7 +40,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 
 @dataclass(eq=False)
-class _Letter:
+class _DirectMessage:
     """A message on its way: not delivered while `message` is there, replied to once `reply` is."""
 
     mark: str
@@ -54,7 +54,7 @@ class _Letter:
 class _Box:
     """The messages for one site, and the request by which it waits for them."""
 
-    queue: list[_Letter] = field(default_factory=list)
+    queue: list[_DirectMessage] = field(default_factory=list)
     waiting: asyncio.Future[None] | None = None
     is_connected: bool = False
     look_in_store: bool = False
@@ -74,7 +74,7 @@ class Mailboxes:
     ) -> None:
         self._report_online, self._report_offline = report_online, report_offline
         self._boxes: dict[int, _Box] = {}
-        self._letters: dict[str, _Letter] = {}
+        self._messages: dict[str, _DirectMessage] = {}
         self._watchers: set[asyncio.Future[None]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._version = 0
@@ -103,17 +103,17 @@ class Mailboxes:
         delivery = Delivery(look_in_store=box.look_in_store)
         box.look_in_store = False
         if box.queue and box.is_connected:
-            letter = box.queue.pop(0)
-            delivery.mark, delivery.message = letter.mark, letter.message or b""
-            letter.message = None
+            message = box.queue.pop(0)
+            delivery.mark, delivery.message = message.mark, message.message or b""
+            message.message = None
         return delivery
 
     def take_reply(self, node: int, reply: Reply) -> bool:
         """Take a site's response; False if nobody waits for it."""
-        letter = self._letters.get(reply.mark)
-        if letter is None or letter.node != node or letter.reply or letter.message is not None:
+        message = self._messages.get(reply.mark)
+        if message is None or message.node != node or message.reply or message.message is not None:
             return False
-        letter.reply = reply
+        message.reply = reply
         self._wake()
         return True
 
@@ -159,38 +159,38 @@ class Mailboxes:
 
     def _take_messages(self, request: ExchangeRequest, now: float) -> None:
         for mark in request.received:
-            self._letters.pop(mark, None)
-        for old in [one for one in self._letters.values() if now - one.touched > _FORGET_SECONDS]:
+            self._messages.pop(mark, None)
+        for old in [one for one in self._messages.values() if now - one.touched > _FORGET_SECONDS]:
             self._forget(old)
         for node in request.look_in_store:
             box = self._boxes.setdefault(node, _Box())
             box.look_in_store = True
             self._wake_site(box)
-        for message in request.messages:
-            if message.mark in self._letters:
+        for one in request.messages:
+            if one.mark in self._messages:
                 continue  # the coordinator repeats a request whose response it did not receive
-            letter = _Letter(message.mark, message.node, message.message, now)
-            self._letters[message.mark] = letter
-            box = self._boxes.setdefault(message.node, _Box())
+            message = _DirectMessage(one.mark, one.node, one.message, now)
+            self._messages[one.mark] = message
+            box = self._boxes.setdefault(one.node, _Box())
             if box.is_connected and len(box.queue) < _MAX_QUEUED:
-                box.queue.append(letter)
+                box.queue.append(message)
                 self._wake_site(box)
             else:
-                letter.reply = Reply(letter.mark)
+                message.reply = Reply(message.mark)
 
     def _find_replies(self, awaited: list[str], now: float) -> tuple[list[Reply], bool]:
         """Responses to the awaited messages, and whether others are still to come."""
         ready, is_pending = [], False
         for mark in awaited:
-            letter = self._letters.get(mark)
-            if letter is None:
+            message = self._messages.get(mark)
+            if message is None:
                 ready.append(Reply(mark))  # from before a restart of this server
                 continue
-            letter.touched = now
-            if letter.reply is None:
+            message.touched = now
+            if message.reply is None:
                 is_pending = True
             else:
-                ready.append(letter.reply)
+                ready.append(message.reply)
         return ready, is_pending
 
     def _respond(self, ready: list[Reply]) -> ExchangeResponse:
@@ -239,8 +239,8 @@ class Mailboxes:
         self._set_disconnected(node, box)
 
     def _set_disconnected(self, node: int, box: _Box) -> None:
-        for letter in box.queue:
-            letter.message, letter.reply = None, Reply(letter.mark)
+        for message in box.queue:
+            message.message, message.reply = None, Reply(message.mark)
         box.queue.clear()
         self._lose(node, set())
         if box.is_connected:
@@ -249,31 +249,33 @@ class Mailboxes:
             self._wake()
 
     async def _report(self, node: int, box: _Box) -> None:
-        """Tell Flower whether a site is connected; again if that changed meanwhile."""
+        """Notify Flower whether a site is connected; again if that changed meanwhile."""
         with contextlib.suppress(Exception):  # Flower's store fails or closes: its own log says why
             while True:
-                told = box.is_connected
-                await asyncio.to_thread(self._report_online if told else self._report_offline, node)
-                if told == box.is_connected:
+                reported = box.is_connected
+                await asyncio.to_thread(
+                    self._report_online if reported else self._report_offline, node
+                )
+                if reported == box.is_connected:
                     return
 
     def _lose(self, node: int, held: set[str]) -> None:
-        """Report delivered messages without a response as lost, but for those that the site holds."""
-        for letter in self._letters.values():
+        """Report delivered messages without a response as lost, except those that the site holds."""
+        for message in self._messages.values():
             if (
-                letter.node == node
-                and letter.reply is None
-                and letter.message is None
-                and letter.mark not in held
+                message.node == node
+                and message.reply is None
+                and message.message is None
+                and message.mark not in held
             ):
-                letter.reply = Reply(letter.mark)
+                message.reply = Reply(message.mark)
                 self._wake()
 
-    def _forget(self, letter: _Letter) -> None:
-        del self._letters[letter.mark]
-        box = self._boxes.get(letter.node)
-        if box is not None and letter in box.queue:
-            box.queue.remove(letter)
+    def _forget(self, message: _DirectMessage) -> None:
+        del self._messages[message.mark]
+        box = self._boxes.get(message.node)
+        if box is not None and message in box.queue:
+            box.queue.remove(message)
 
     def _has_something(self, box: _Box) -> bool:
         return bool(box.queue) or box.look_in_store
