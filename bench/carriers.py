@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tacit import plan as plans
-from tacit.cli.federation.rehearse import compare_models, start_sites
+from tacit.cli.deploy.rehearse import compare_models, start_sites
 from tacit.simulation.rehearsal import Rehearsal
 
 _WORDS = {"up": ["good", "fine", "lovely", "bright"], "down": ["bad", "dull", "awful", "grey"]}

@@ -2,7 +2,7 @@
 round, on the same machine.
 
 Flower's app is its quickstart in numpy: FedAvg, which trains and evaluates in each round, on a
-SuperLink and three SuperNodes. Ours is a plan with a small model over `tacit rehearse`, with TLS,
+SuperLink and three SuperNodes. Ours is a plan with a small model over `tacit deploy rehearse`, with TLS,
 signatures, policies and ledgers. Both have hardly anything to compute. The two alternate; the
 figure is the median round without each run's first.
 """
@@ -28,7 +28,7 @@ from pathlib import Path
 
 from bench.carriers import build_plan, write_rows
 from tacit import simulation
-from tacit.cli.federation.rehearse import deploy_between, start_sites
+from tacit.cli.deploy.rehearse import deploy_between, start_sites
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
 from tacit.simulation.rehearsal import prepare_rehearsal

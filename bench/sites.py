@@ -28,7 +28,7 @@ from rich.table import Table
 from bench import ROOT, SOURCE
 from bench.carriers import build_plan, write_rows
 from tacit import simulation
-from tacit.cli.federation.rehearse import POLICY_OF_A_REHEARSAL, deploy_between
+from tacit.cli.deploy.rehearse import POLICY_OF_A_REHEARSAL, deploy_between
 from tacit.plan import Plan
 from tacit.runs import record
 from tacit.simulation.rehearsal import Rehearsal, prepare_rehearsal
@@ -109,7 +109,7 @@ def started(folder: Path, ready: Rehearsal) -> Iterator[tuple[Path, int, list[in
     """Start a server and a site for each file of rows; yield the server's folder, its process and
     those of the sites.
     """
-    from tacit.cli.federation.server import make_certificates
+    from tacit.cli.server.start import make_certificates
     from tacit.deployment.transport.server.registry import find_online_sites, register
     from tacit.deployment.transport.superlink.process import SuperLinkSettings, start_superlink
 

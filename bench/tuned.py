@@ -1,4 +1,4 @@
-"""What `tacit tune` adds to the plans of `tacit init --one-bit`: `python -m bench tuned`.
+"""What `tacit plan tune` adds to the plans of `tacit init --one-bit`: `python -m bench tuned`.
 
 Each line takes the plan of a line of `python -m bench defaults`, searches on validation rows as the
 command does, one run at a time, and then measures both plans on test rows, which the search never

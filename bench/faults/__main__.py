@@ -33,13 +33,13 @@ def main(words: Sequence[str] | None = None) -> int:
         "--deploy-kills",
         type=int,
         default=5,
-        help="kill -9 of tacit deploy, which is then resumed (default 5)",
+        help="kill -9 of tacit deploy run, which is then resumed (default 5)",
     )
     parser.add_argument(
         "--server-kills",
         type=int,
         default=5,
-        help="kill -9 of tacit server, which is started again (default 5)",
+        help="kill -9 of tacit server start, which is started again (default 5)",
     )
     parser.add_argument("--rounds", type=int, default=5, help="rounds of a run (default 5)")
     parser.add_argument("--seed", type=int, default=1, help="of the moments (default 1)")

@@ -125,6 +125,7 @@ class Field:
         own.mkdir(parents=True)
         words = [
             "deploy",
+            "run",
             "--resume",
             place.name,
             "--runs",
@@ -160,14 +161,14 @@ class Field:
 @contextmanager
 def started(folder: Path, plan: Plan) -> Iterator[Field]:
     """Yield a field whose server and sites run; all of it ends with the block."""
-    from tacit.cli.federation.rehearse import _create_sites
-    from tacit.cli.federation.server import make_certificates
+    from tacit.cli.deploy.rehearse import _create_sites
+    from tacit.cli.server.start import make_certificates
     from tacit.deployment.transport.server.registry import register
 
     server, port = folder / "server", _free_port()
     make_certificates(server, [])
     ready = prepare_rehearsal(plan, folder / "rows", 3)
-    link = Mortal(["-m", "tacit", "server", "--folder", str(server), "--port", str(port)], server)
+    link = Mortal(["-m", "tacit", "server", "start", str(server), "--port", str(port)], server)
     here = Field(folder, ready, link)
     try:
         link.start()

@@ -164,7 +164,7 @@ def test_a_rehearsal_allows_the_code_that_its_plan_names(tmp_path: Path) -> None
     source = write_csv(tmp_path / "reviews.csv")
     asked = small_plan(source, codec={"name": "sign"}, server__rounds=1)
     (tmp_path / "plan.toml").write_text(plan.to_toml(asked), encoding="utf-8")
-    words = ["rehearse", "plan.toml", "--sites", "2", "--compare", "--json"]
+    words = ["deploy", "rehearse", "plan.toml", "--sites", "2", "--compare", "--json"]
     done = subprocess.run(
         [sys.executable, "-m", "tacit", *words],
         capture_output=True,

@@ -138,7 +138,7 @@ def test_the_page_shows_the_largest_scale_that_was_run(capsys: Capture, tmp_path
         "--scale",
         "quick",
         "--quiet",
-        "--page",
+        "--out",
         str(tmp_path / "docs"),
     )
     text = (tmp_path / "docs" / "papers" / "made-up.md").read_text()

@@ -178,7 +178,7 @@ def test_what_later_epochs_add_is_taken_seed_by_seed_within_a_trial() -> None:
 @pytest.fixture(scope="module")
 def kept() -> dict[str, dict[tuple[str, str], float]]:
     if not RESULTS.exists():
-        pytest.skip("no results are kept; run: tacit reproduce partfed --page docs")
+        pytest.skip("no results are kept; run: tacit reproduce partfed --out docs")
     found: dict[str, dict[tuple[str, str], float]] = {}
     for cell in json.loads(RESULTS.read_text())["cells"]:
         found.setdefault(cell["table"], {})[cell["row"], cell["column"]] = cell["ours"]

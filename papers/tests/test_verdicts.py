@@ -17,7 +17,7 @@ def test_the_index_of_papers_counts_the_verdicts_of_the_kept_results(paper) -> N
         (ROOT / "docs" / "results" / f"{paper.name}.json").read_text(encoding="utf-8")
     )["claims"]
     assert [one["claim"] for one in kept] == [claim.claim for claim in paper.claims], (
-        "tacit reproduce --cached --page docs"
+        "tacit reproduce --cached --out docs"
     )
     counts = [sum(one["verdict"] == verdict for one in kept) for verdict in VERDICTS]
     (row,) = re.findall(

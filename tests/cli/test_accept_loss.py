@@ -1,4 +1,4 @@
-"""tacit ledger accept-loss: a lost ledger is replaced by its owner's word, and the new one says so."""
+"""tacit site ledger accept-loss: a lost ledger is replaced by its owner's word, and the new one says so."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def losses(folder: Path) -> list[dict[str, object]]:
 
 def test_a_lost_ledger(capsys: Capture, site: Path) -> None:
     lose(site)
-    with pytest.raises(LedgerError, match="`tacit ledger accept-loss DIR`"):
+    with pytest.raises(LedgerError, match="`tacit site ledger accept-loss DIR`"):
         check_ready(site)
     before = open_witness(site, read_site_settings(site)).receipt()
-    said = tacit(capsys, "ledger", "accept-loss", str(site), "--yes")
+    said = tacit(capsys, "site", "ledger", "accept-loss", str(site), "--yes")
     assert said.code == 0
     told = " ".join(said.out.split())
     assert "the ledger had 2 entries, of which this site has 0 at most" in told
@@ -86,7 +86,7 @@ def test_a_lost_ledger(capsys: Capture, site: Path) -> None:
     charge(site, 2)
     assert (
         "its owner accepted the loss of entries once"
-        in tacit(capsys, "ledger", "show", str(site / LEDGER)).out
+        in tacit(capsys, "site", "ledger", "show", str(site / LEDGER)).out
     )
 
 
@@ -98,7 +98,7 @@ def test_an_older_copy(capsys: Capture, site: Path, tmp_path: Path) -> None:
         shutil.copy(file, site / file.name)
     with pytest.raises(LedgerError, match="older than its last receipt"):
         check_ready(site)
-    assert tacit(capsys, "ledger", "accept-loss", str(site), "--yes").code == 0
+    assert tacit(capsys, "site", "ledger", "accept-loss", str(site), "--yes").code == 0
     (entry,) = losses(site)
     assert (entry["entries_before"], entry["entries_left"]) == (3, 2)
     check_ready(site)
@@ -109,16 +109,16 @@ def test_another_name_changes_nothing(
 ) -> None:
     lose(site)
     monkeypatch.setattr("typer.prompt", lambda text, err: "hospital-b")
-    said = tacit(capsys, "ledger", "accept-loss", str(site))
+    said = tacit(capsys, "site", "ledger", "accept-loss", str(site))
     assert said.code == 6
     assert "nothing was changed" in said.err
     assert not (site / LEDGER).exists()
     monkeypatch.setattr("typer.prompt", lambda text, err: "hospital-a")
-    assert tacit(capsys, "ledger", "accept-loss", str(site)).code == 0
+    assert tacit(capsys, "site", "ledger", "accept-loss", str(site)).code == 0
 
 
 def test_where_nothing_is_lost_nothing_is_accepted(capsys: Capture, site: Path) -> None:
-    said = tacit(capsys, "ledger", "accept-loss", str(site), "--yes")
+    said = tacit(capsys, "site", "ledger", "accept-loss", str(site), "--yes")
     assert said.code == 6
     assert "is intact and the newest copy, so nothing is lost" in said.err
     assert losses(site) == []
@@ -128,7 +128,7 @@ def test_a_damaged_witness(capsys: Capture, site: Path) -> None:
     open_witness(site, read_site_settings(site)).file.write_text("{")
     with pytest.raises(LedgerError, match="accept-loss"):
         check_ready(site)
-    assert tacit(capsys, "ledger", "accept-loss", str(site), "--yes").code == 0
+    assert tacit(capsys, "site", "ledger", "accept-loss", str(site), "--yes").code == 0
     (entry,) = losses(site)
     assert "entries_before" not in entry
     check_ready(site)
@@ -136,8 +136,8 @@ def test_a_damaged_witness(capsys: Capture, site: Path) -> None:
 
 def test_a_ledger_that_lost_something_says_so(capsys: Capture, site: Path) -> None:
     lose(site)
-    tacit(capsys, "ledger", "accept-loss", str(site), "--yes")
-    found = json.loads(tacit(capsys, "ledger", "show", str(site / LEDGER), "--json").out)
+    tacit(capsys, "site", "ledger", "accept-loss", str(site), "--yes")
+    found = json.loads(tacit(capsys, "site", "ledger", "show", str(site / LEDGER), "--json").out)
     assert found["losses_accepted"] == 1
     with closing(SiteLedger(site / LEDGER, limits=Limits(), delta=1e-5)) as book:
         assert [entry.kind for entry in book.entries()] == ["opened", "loss accepted"]

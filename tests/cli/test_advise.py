@@ -1,4 +1,4 @@
-"""tacit advise: what it prints, and what it refuses."""
+"""tacit plan advise: what it prints, and what it refuses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_advice_names_a_clip_and_how_many_clients_it_takes(capsys: Capture, here: Path) -> None:
-    said = tacit(capsys, "advise", "plan.toml")
+    said = tacit(capsys, "plan", "advise", "plan.toml")
     assert said.code == 0, said.err
     for text in (
         "20 clients",
@@ -36,15 +36,17 @@ def test_advice_names_a_clip_and_how_many_clients_it_takes(capsys: Capture, here
 
 
 def test_advice_as_json_agrees_with_itself(capsys: Capture) -> None:
-    found = json.loads(tacit(capsys, "advise", "plan.toml", "--json").out)
+    found = json.loads(tacit(capsys, "plan", "advise", "plan.toml", "--json").out)
     assert found["clients"] == 20
     assert found["best"]["error"] <= found["planned"]["error"]
-    strict = json.loads(tacit(capsys, "advise", "plan.toml", "--json", "--target", "0.5").out)
+    strict = json.loads(
+        tacit(capsys, "plan", "advise", "plan.toml", "--json", "--target", "0.5").out
+    )
     assert strict["clients_needed"] > found["clients_needed"]
 
 
 def test_a_plan_without_noise_needs_no_advice(capsys: Capture) -> None:
-    said = tacit(capsys, "advise", "plan.toml", "-o", "codec={name='plain'}")
+    said = tacit(capsys, "plan", "advise", "plan.toml", "-o", "codec={name='plain'}")
     assert said.code == 2
     assert "requires codec.name = 'rr'" in said.err
 
@@ -58,13 +60,21 @@ def test_a_plan_without_noise_needs_no_advice(capsys: Capture) -> None:
     ],
 )
 def test_other_codecs_get_an_outlook(capsys: Capture, codec: str) -> None:
-    said = tacit(capsys, "advise", "plan.toml", "-o", f"codec={codec}")
+    said = tacit(capsys, "plan", "advise", "plan.toml", "-o", f"codec={codec}")
     assert said.code == 0, said.err
-    assert "`tacit tune` covers later rounds" in said.out
+    assert "`tacit plan tune` covers later rounds" in said.out
     near, far = (
         json.loads(
             tacit(
-                capsys, "advise", "plan.toml", "-o", f"codec={codec}", "--json", "--target", target
+                capsys,
+                "plan",
+                "advise",
+                "plan.toml",
+                "-o",
+                f"codec={codec}",
+                "--json",
+                "--target",
+                target,
             ).out
         )
         for target in ("1", "0.5")

@@ -194,7 +194,7 @@ def test_check_asks_for_rows_to_measure_on(capsys: Capture, here: Path) -> None:
 
 
 def test_schema_prints_what_editors_read(capsys: Capture) -> None:
-    made = json.loads(tacit(capsys, "schema").out)
+    made = json.loads(tacit(capsys, "plan", "schema").out)
     assert made["properties"]["codec"]["oneOf"]
     assert "per bit" in made["$defs"]["RR"]["properties"]["epsilon"]["description"]
 
@@ -213,7 +213,7 @@ def test_check_lists_all_problems(capsys: Capture, here: Path) -> None:
         ("run",),
         ("run", "plan.toml", "--nope"),
         ("nope",),
-        ("compare",),
+        ("runs", "compare"),
         ("check", "missing.toml"),
         ("run", "missing.toml"),
     ],
@@ -251,7 +251,7 @@ def test_a_live_run_is_listed_as_running(capsys: Capture, two_runs: Path) -> Non
         assert "running, 2 of 4 rounds done" in said.out
         assert "stopped" not in said.out
         assert (
-            json.loads(tacit(capsys, "show", "news-2", "--json").out)["state"]
+            json.loads(tacit(capsys, "runs", "show", "news-2", "--json").out)["state"]
             == "running, 2 of 4 rounds done"
         )
     assert "stopped after round 2 of 4" in tacit(capsys, "runs").out
@@ -269,11 +269,11 @@ def test_looking_at_runs_loads_nothing_that_trains(two_runs: Path) -> None:
 
 def test_no_runs_yet(capsys: Capture) -> None:
     assert tacit(capsys, "runs").code == 0
-    assert tacit(capsys, "show", "x").code == 6
+    assert tacit(capsys, "runs", "show", "x").code == 6
 
 
 def test_unknown_run_gets_the_closest_name(capsys: Capture, two_runs: Path) -> None:
-    said = tacit(capsys, "show", "newz-1")
+    said = tacit(capsys, "runs", "show", "newz-1")
     assert said.code == 6
     assert "Did you mean 'news-1'?" in said.err
     assert "news-2" in said.err
@@ -281,7 +281,7 @@ def test_unknown_run_gets_the_closest_name(capsys: Capture, two_runs: Path) -> N
 
 def test_show_agrees_with_the_report(capsys: Capture, two_runs: Path) -> None:
     page = report.write(two_runs / "news-1").read_text(encoding="utf-8")
-    said = tacit(capsys, "show", str(two_runs / "news-1"))
+    said = tacit(capsys, "runs", "show", str(two_runs / "news-1"))
     for arm in report.summarise(made_up.record(rounds=4)).arms:
         for text in report.list_cells(arm):
             assert text in said.out
@@ -290,16 +290,18 @@ def test_show_agrees_with_the_report(capsys: Capture, two_runs: Path) -> None:
 
 def test_compare_shows_settings_that_differ(capsys: Capture, two_runs: Path) -> None:
     made_up.folder(two_runs, made_up.record(rounds=3), name="news-3")
-    said = tacit(capsys, "compare", "news-1", "news-3")
+    said = tacit(capsys, "runs", "compare", "news-1", "news-3")
     assert "server.rounds" in said.out
     assert "codec.epsilon" not in said.out
-    found = json.loads(tacit(capsys, "compare", "news-1", "news-3", "--json").out)
+    found = json.loads(tacit(capsys, "runs", "compare", "news-1", "news-3", "--json").out)
     assert found["differences"] == {"server.rounds": {"news-1": 4, "news-3": 3}}
-    assert "the plans are identical" in tacit(capsys, "compare", "news-1", "news-2").out
+    assert "the plans are identical" in tacit(capsys, "runs", "compare", "news-1", "news-2").out
 
 
 def test_compare_draws_a_page(capsys: Capture, two_runs: Path) -> None:
-    said = tacit(capsys, "compare", "news-1", "news-2", "--page", str(two_runs / "two.html"))
+    said = tacit(
+        capsys, "runs", "compare", "news-1", "news-2", "--page", str(two_runs / "two.html")
+    )
     assert said.code == 0
     assert "two.html" in said.out
     page = (two_runs / "two.html").read_text(encoding="utf-8")
@@ -309,7 +311,7 @@ def test_compare_draws_a_page(capsys: Capture, two_runs: Path) -> None:
 
 
 def test_privacy_says_the_sentence_and_its_terms(capsys: Capture, two_runs: Path) -> None:
-    said = tacit(capsys, "privacy", "news-1")
+    said = tacit(capsys, "runs", "privacy", "news-1")
     assert said.out.startswith("Owners are simulated")
     assert made_up.STATEMENT in said.out
     for text in (
@@ -319,14 +321,16 @@ def test_privacy_says_the_sentence_and_its_terms(capsys: Capture, two_runs: Path
         "Not protected",
     ):
         assert text in said.out
-    found = json.loads(tacit(capsys, "privacy", "news-1", "--json").out)
+    found = json.loads(tacit(capsys, "runs", "privacy", "news-1", "--json").out)
     assert {total["unit"]: total["epsilon"] for total in found["totals"] if not total["delta"]}[
         "update"
     ] == 200_040
     assert found["not_protected"]
-    said = tacit(capsys, "privacy", "news-1", "--shuffle", "1000")
+    said = tacit(capsys, "runs", "privacy", "news-1", "--shuffle", "1000")
     assert "Nothing in this run shuffles" in said.out
-    found = json.loads(tacit(capsys, "privacy", "news-1", "--shuffle", "1000", "--json").out)
+    found = json.loads(
+        tacit(capsys, "runs", "privacy", "news-1", "--shuffle", "1000", "--json").out
+    )
     assert found["if_shuffled"]["clients"] == 1000
 
 
@@ -380,7 +384,7 @@ def test_as_a_process_without_colour(here: Path, two_runs: Path) -> None:
     code = "from tacit.cli import main; main()"
     environment = {**os.environ, "NO_COLOR": "1", "FORCE_COLOR": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", code, "show", "news-1"],
+        [sys.executable, "-c", code, "runs", "show", "news-1"],
         capture_output=True,
         text=True,
         env=environment,
@@ -390,7 +394,7 @@ def test_as_a_process_without_colour(here: Path, two_runs: Path) -> None:
     assert "\x1b[3" not in done.stdout
     assert (
         subprocess.run(
-            [sys.executable, "-c", code, "show", "nope"], capture_output=True, check=False
+            [sys.executable, "-c", code, "runs", "show", "nope"], capture_output=True, check=False
         ).returncode
         == 6
     )

@@ -1,4 +1,4 @@
-"""tacit deploy: choosing sites, options that a resume refuses, and the command that continues a stopped run."""
+"""tacit deploy run: choosing sites, options that a resume refuses, and the command that continues a stopped run."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from tacit import plan as plans
 from tacit.cli import execute
-from tacit.cli.federation import deploy as module
-from tacit.cli.federation.deploy import Connection
+from tacit.cli.deploy import run as module
+from tacit.cli.deploy.run import Connection
 from tacit.deployment.server.job import prepare
 from tacit.deployment.transport.server.registry import SITES
 from tacit.protocol.observer import SiteState
@@ -29,7 +29,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_site_that_is_not_admitted_is_refused_at_once(here, capsys) -> None:
-    assert execute(["deploy", "plan.toml", "--site", "hospital-a", "--site", "hospital-c"]) == 2
+    assert (
+        execute(["deploy", "run", "plan.toml", "--site", "hospital-a", "--site", "hospital-c"]) == 2
+    )
     said = capsys.readouterr().err
     assert (
         "--site hospital-c: no such site is admitted; the admitted sites are hospital-a,"
@@ -39,7 +41,7 @@ def test_a_site_that_is_not_admitted_is_refused_at_once(here, capsys) -> None:
 
 
 def test_more_sites_than_there_are_cannot_be_needed(here, capsys) -> None:
-    assert execute(["deploy", "plan.toml", "--site", "hospital-b"]) == 2
+    assert execute(["deploy", "run", "plan.toml", "--site", "hospital-b"]) == 2
     assert (
         "--min-sites 2 needs more sites than the 1 that the run is offered to (hospital-b)"
         in capsys.readouterr().err
@@ -58,17 +60,17 @@ def test_more_sites_than_there_are_cannot_be_needed(here, capsys) -> None:
 )
 def test_a_resume_refuses_what_it_would_ignore(here, capsys, option) -> None:
     place = prepare(plans.load(here / "plan.toml", None), here / "runs")
-    assert execute(["deploy", "--resume", place.name, *option]) == 2
+    assert execute(["deploy", "run", "--resume", place.name, *option]) == 2
     assert f"{option[0]}: cannot be changed when a run is resumed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("options", "command"),
     [
-        ([], "tacit deploy --resume small-1"),
+        ([], "tacit deploy run --resume small-1"),
         (
             ["--folder", "the server", "--min-sites", "1", "--deadline", "120", "--grace", "2.5"],
-            "tacit deploy --resume small-1 --folder 'the server' --min-sites 1 --deadline 120"
+            "tacit deploy run --resume small-1 --folder 'the server' --min-sites 1 --deadline 120"
             " --grace 2.5",
         ),
     ],
@@ -83,12 +85,12 @@ def test_ctrl_c_prints_the_command_that_continues(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module.Connection, "until_done", stops)
-    assert execute(["deploy", "plan.toml", "--quiet", *options]) == 130
+    assert execute(["deploy", "run", "plan.toml", "--quiet", *options]) == 130
     said = capsys.readouterr().err
     assert said.strip().endswith(f"nothing is lost, continue with: {command}")
 
     monkeypatch.setattr(Connection, "until_done", lambda self, place, observer: place)
-    words = ["deploy", "--resume", "small-1", "--quiet", "--no-report", *options]
+    words = ["deploy", "run", "--resume", "small-1", "--quiet", "--no-report", *options]
     assert execute(words) == 0, "the command works"
 
 

@@ -1,4 +1,4 @@
-"""tacit disclose: the figures are right, nothing is trained, and a policy is kept."""
+"""tacit plan disclose: the figures are right, nothing is trained, and a policy is kept."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_figures_of_a_small_table(capsys: Capture, here: Path) -> None:
-    said = tacit(capsys, "disclose", "plan.toml", "--json")
+    said = tacit(capsys, "plan", "disclose", "plan.toml", "--json")
     found = json.loads(said.out)
     assert said.code == 0
     assert (found["rows"], found["disclosed"], found["classes"], found["smallest_class"]) == (
@@ -44,12 +44,14 @@ def test_the_figures_of_a_small_table(capsys: Capture, here: Path) -> None:
 
 
 def test_counting_together_shares_a_class_of_several_owners(capsys: Capture) -> None:
-    said = tacit(capsys, "disclose", "plan.toml", "--json", "-o", "data.share.counts=global")
+    said = tacit(
+        capsys, "plan", "disclose", "plan.toml", "--json", "-o", "data.share.counts=global"
+    )
     assert json.loads(said.out)["disclosed"] == 10
 
 
 def test_with_rows_they_are_written_and_the_page_is_offline(capsys: Capture, here: Path) -> None:
-    said = tacit(capsys, "disclose", "plan.toml", "--page", "look.html", "--rows")
+    said = tacit(capsys, "plan", "disclose", "plan.toml", "--page", "look.html", "--rows")
     assert said.code == 0
     assert "7 of 10 rows (70.0 %)" in said.out
     assert pl.read_parquet(here / "look.parquet").height == 7
@@ -65,7 +67,7 @@ def test_with_rows_they_are_written_and_the_page_is_offline(capsys: Capture, her
 def test_names_in_the_data_are_text_on_the_page(capsys: Capture, here: Path) -> None:
     table = pl.read_csv("people.csv").with_columns(pl.col("y").replace("u", "<b>u</b>"))
     table.write_csv("people.csv")
-    tacit(capsys, "disclose", "plan.toml")
+    tacit(capsys, "plan", "disclose", "plan.toml")
     assert "<b>u" not in (here / "disclosure.html").read_text()
 
 
@@ -89,7 +91,7 @@ def test_a_policy_that_is_broken_ends_with_three_and_writes_no_rows(
     }
     lines = {**table, policy.partition(" ")[0]: policy}
     Path("mine.toml").write_text("\n".join([f"{LENIENT}[share]", *lines.values(), ""]))
-    said = tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml")
+    said = tacit(capsys, "plan", "disclose", "plan.toml", "--policy", "mine.toml")
     assert said.code == 3
     assert refused in said.err
     assert not (here / "disclosure.parquet").exists()
@@ -100,12 +102,15 @@ def test_a_policy_that_is_kept(capsys: Capture) -> None:
     Path("mine.toml").write_text(
         LENIENT + '[share]\ncolumns = ["age", "pay", "y"]\nmin_k = 3\nmin_l = 1\nmax_share = 0.7\n'
     )
-    assert tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml").code == 0
+    assert tacit(capsys, "plan", "disclose", "plan.toml", "--policy", "mine.toml").code == 0
     suppressed = ("-o", 'data.share.generalise.pay="suppress"')
     Path("mine.toml").write_text(
         LENIENT + '[share]\ncolumns = ["age", "y"]\nmin_k = 3\nmin_l = 1\nmax_share = 0.7\n'
     )
-    assert tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml", *suppressed).code == 0
+    assert (
+        tacit(capsys, "plan", "disclose", "plan.toml", "--policy", "mine.toml", *suppressed).code
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,21 +119,21 @@ def test_a_policy_that_is_kept(capsys: Capture) -> None:
 )
 def test_a_policy_that_is_not_understood_is_refused(capsys: Capture, text: str) -> None:
     Path("mine.toml").write_text(text)
-    said = tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml")
+    said = tacit(capsys, "plan", "disclose", "plan.toml", "--policy", "mine.toml")
     assert said.code == 2
     assert "mine.toml" in said.err
 
 
 def test_what_the_plan_is_made_of_is_judged_too(capsys: Capture, here: Path) -> None:
     Path("mine.toml").write_text("[share]\nmin_k = 3\n")
-    said = tacit(capsys, "disclose", "plan.toml", "--policy", "mine.toml")
+    said = tacit(capsys, "plan", "disclose", "plan.toml", "--policy", "mine.toml")
     assert said.code == 3
     assert "allow.models = []: the plan trains 'logistic'" in said.err
     assert not (here / "disclosure.parquet").exists()
 
 
 def test_a_missing_policy_file(capsys: Capture) -> None:
-    assert tacit(capsys, "disclose", "plan.toml", "--policy", "none.toml").code == 2
+    assert tacit(capsys, "plan", "disclose", "plan.toml", "--policy", "none.toml").code == 2
 
 
 def test_check_says_that_rows_would_leave(capsys: Capture) -> None:
@@ -146,7 +151,7 @@ def test_columns_read_in_the_clear_are_said_in_one_line(capsys: Capture, here: P
         f'[data]\nsource = "wide.csv"\nclients = 4\n[data.columns]\n{columns}\n[codec]\nname ='
         ' "plain"\n'
     )
-    said = tacit(capsys, "disclose", "wide.toml")
+    said = tacit(capsys, "plan", "disclose", "wide.toml")
     assert said.code == 0, said.err
     assert [line for line in said.out.splitlines() if "in the clear:" in line] == [
         "Sent once before round one, in the clear: smallest and largest value of x0 to x3.",
@@ -166,10 +171,10 @@ def test_any_plan_shows_one_real_message_field_by_field(capsys: Capture, here: P
         .replace('name = "plain"', 'name = "rr"\nepsilon = 1.0\nclip = 0.01')
     )
     (here / "bits.toml").write_text(text.replace("test = 0.0", "test = 0.2"))
-    said = tacit(capsys, "disclose", "bits.toml")
+    said = tacit(capsys, "plan", "disclose", "bits.toml")
     assert said.code == 0, said.err
     assert "No row leaves a client" in said.out
-    found = json.loads(tacit(capsys, "disclose", "bits.toml", "--json").out)["message"]
+    found = json.loads(tacit(capsys, "plan", "disclose", "bits.toml", "--json").out)["message"]
     assert f"The model reads {found['reads']}." in " ".join(said.out.split())
     assert found["fields"]["codec"] == "rr"
     assert (
@@ -187,7 +192,7 @@ def test_options_for_rows_are_refused_where_no_row_leaves(
 ) -> None:
     text = Path("plan.toml").read_text()
     Path("plan.toml").write_text(text.replace("[data.share]\nk = 3\n", ""))
-    said = tacit(capsys, "disclose", "plan.toml", *options)
+    said = tacit(capsys, "plan", "disclose", "plan.toml", *options)
     assert said.code == 2
     assert said.err.startswith(f"{named} the plan has no [data.share], so it discloses no rows")
     assert not Path("look.html").exists()

@@ -148,10 +148,10 @@ def test_versions(monkeypatch) -> None:
 
 
 def test_the_command(site, capsys) -> None:
-    assert execute(["doctor", "--site", str(site), "--json"]) == 1
+    assert execute(["site", "doctor", str(site), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert {one["of"] for one in found["findings"]} == {"machine", "site"}
     assert found["error"]["kind"] == "Missed"
     assert found["error"]["exit_code"] == 1
-    assert execute(["doctor", "--site", str(site)]) == 1
+    assert execute(["site", "doctor", str(site)]) == 1
     assert "cannot be reached" in capsys.readouterr().out

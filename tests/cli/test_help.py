@@ -74,12 +74,17 @@ def test_help_keeps_names_in_brackets(
 def test_a_table_of_the_plan_is_named_in_the_help_of_deploy(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert "[secure_aggregation]" in on_screen(capsys, ("deploy",))
+    assert "[secure_aggregation]" in on_screen(capsys, ("deploy", "run"))
 
 
 @pytest.mark.parametrize(
     "words",
-    [("predict", "--nosuch"), ("nosuch",), ("predict",), ("tune", "plan.toml", "--jobs", "many")],
+    [
+        ("predict", "--nosuch"),
+        ("nosuch",),
+        ("predict",),
+        ("plan", "tune", "plan.toml", "--jobs", "many"),
+    ],
     ids=" ".join,
 )
 def test_a_usage_error_has_exit_code_2(

@@ -91,7 +91,7 @@ def test_from_an_odd_table_to_a_report(
     assert done.code == 0, done.err
     page = (here / "runs" / "odd-table-1" / "report.html").read_text(encoding="utf-8")
     assert "yes 💯" in page
-    assert tacit(capsys, "privacy", "odd-table-1").code == 0
+    assert tacit(capsys, "runs", "privacy", "odd-table-1").code == 0
 
 
 def reviews(

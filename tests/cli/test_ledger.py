@@ -1,4 +1,4 @@
-"""tacit ledger: what was paid is shown, a whole ledger passes, a damaged one ends with six and the entry's number."""
+"""tacit site ledger: what was paid is shown, a whole ledger passes, a damaged one ends with six and the entry's number."""
 
 from __future__ import annotations
 
@@ -32,35 +32,38 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_show(capsys: Capture, file: Path) -> None:
-    said = tacit(capsys, "ledger", "show", str(file), "--most", "2")
+    said = tacit(capsys, "site", "ledger", "show", str(file), "--limit", "2")
     assert said.code == 0
     assert "4 entries, 3 clients, 2 exchanges charged (1 of them without a response" in said.out
     assert PEOPLE[0].hex() in said.out
     assert "1 more clients were charged at most as much" in said.out
-    found = json.loads(tacit(capsys, "ledger", "show", str(file), "--json").out)
+    found = json.loads(tacit(capsys, "site", "ledger", "show", str(file), "--json").out)
     assert [one["client"] for one in found["clients"]] == [person.hex() for person in PEOPLE]
     assert 900_000 < found["clients"][0]["micro_epsilon"] <= 1_000_000
 
 
 def test_export_is_one_entry_per_line(capsys: Capture, file: Path) -> None:
     lines = [
-        json.loads(line) for line in tacit(capsys, "ledger", "export", str(file)).out.splitlines()
+        json.loads(line)
+        for line in tacit(capsys, "site", "ledger", "export", str(file)).out.splitlines()
     ]
     assert [line["kind"] for line in lines] == ["opened", "reserved", "stored", "reserved"]
     assert "an answer" not in str(lines)
 
 
 def test_verify(capsys: Capture, file: Path) -> None:
-    assert "ok, 4 entries" in tacit(capsys, "ledger", "verify", str(file)).out
-    assert json.loads(tacit(capsys, "ledger", "verify", str(file), "--json").out)["ok"] is True
+    assert "ok, 4 entries" in tacit(capsys, "site", "ledger", "verify", str(file)).out
+    assert (
+        json.loads(tacit(capsys, "site", "ledger", "verify", str(file), "--json").out)["ok"] is True
+    )
     with sqlite3.connect(file) as db:
         db.execute("UPDATE tallies SET micro = 1")
-    said = tacit(capsys, "ledger", "verify", str(file))
+    said = tacit(capsys, "site", "ledger", "verify", str(file))
     assert said.code == 6
     assert "the ledger is damaged at entry 2" in said.err
 
 
 @pytest.mark.parametrize("command", ["show", "verify", "export"])
 def test_a_ledger_that_is_not_there(capsys: Capture, tmp_path: Path, command: str) -> None:
-    assert tacit(capsys, "ledger", command, str(tmp_path / "none.db")).code == 6
+    assert tacit(capsys, "site", "ledger", command, str(tmp_path / "none.db")).code == 6
     assert not (tmp_path / "none.db").exists()

@@ -71,9 +71,9 @@ def test_only_training_imports_what_a_plan_names(capsys: Capture, here: Path) ->
     del sys.modules["leaves_a_mark"]
     looking = [
         ("runs",),
-        ("show", "foreign-1"),
-        ("privacy", "foreign-1"),
-        ("compare", "foreign-1", "foreign-1"),
+        ("runs", "show", "foreign-1"),
+        ("runs", "privacy", "foreign-1"),
+        ("runs", "compare", "foreign-1", "foreign-1"),
     ]
     for words in (*looking, ("resume", "foreign-1"), ("check", "runs/foreign-1/plan.toml")):
         said = tacit(capsys, *words)

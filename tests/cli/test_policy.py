@@ -52,6 +52,7 @@ def test_k_other_rows_count_as_one_more_for_the_policy(capsys: Capture) -> None:
     Path("mine.toml").write_text(STRICT)
     for k, code in ((2, 3), (3, 0)):
         words = (
+            "site",
             "policy",
             "check",
             "mine.toml",
@@ -112,9 +113,9 @@ def test_a_run_keeps_the_limits_before_data_is_read(capsys: Capture, here: Path)
 
 
 def test_a_policy_to_start_from_is_careful(capsys: Capture) -> None:
-    assert tacit(capsys, "policy", "init").code == 0
-    assert tacit(capsys, "policy", "init").code == 2, "it is there already"
-    said = tacit(capsys, "policy", "check", "policy.toml", "plan.toml")
+    assert tacit(capsys, "site", "policy", "init").code == 0
+    assert tacit(capsys, "site", "policy", "init").code == 2, "it is there already"
+    said = tacit(capsys, "site", "policy", "check", "policy.toml", "plan.toml")
     assert said.code == 3
     assert "share: the policy has no [share] table" in said.err
     assert "columns.numeric = []: the plan uses the column 'age' as numeric" in said.err
@@ -139,12 +140,14 @@ label = "y"
 def test_a_policy_for_a_plan_allows_it_and_no_other(capsys: Capture, here: Path, text: str) -> None:
     (here / "people.csv").unlink()  # no data is read
     Path("plan.toml").write_text(text)
-    assert tacit(capsys, "policy", "init", "mine.toml", "--for", "plan.toml").code == 0
-    said = tacit(capsys, "policy", "check", "mine.toml", "plan.toml", "--json")
+    assert tacit(capsys, "site", "policy", "init", "mine.toml", "--for", "plan.toml").code == 0
+    said = tacit(capsys, "site", "policy", "check", "mine.toml", "plan.toml", "--json")
     assert said.code == 0, said.err
     asks = json.loads(said.out)["asks"]
     assert asks["plan_hash"] in Path("mine.toml").read_text()
-    other = tacit(capsys, "policy", "check", "mine.toml", "plan.toml", "-o", "server.lr=0.5")
+    other = tacit(
+        capsys, "site", "policy", "check", "mine.toml", "plan.toml", "-o", "server.lr=0.5"
+    )
     assert other.code == 3
     assert "is not among those that may run here" in other.err
 
@@ -153,10 +156,18 @@ def test_a_price_that_grows_with_the_model(capsys: Capture) -> None:
     Path("plan.toml").write_text(
         '[codec]\nname = "rr_sampled"\nepsilon = 1.0\nclip = 0.1\n[server]\nrounds = 2\n'
     )
-    tacit(capsys, "policy", "init", "mine.toml", "--for", "plan.toml")
+    tacit(capsys, "site", "policy", "init", "mine.toml", "--for", "plan.toml")
     asks = json.loads(
         tacit(
-            capsys, "policy", "check", "mine.toml", "plan.toml", "--json", "--parameters", "1000"
+            capsys,
+            "site",
+            "policy",
+            "check",
+            "mine.toml",
+            "plan.toml",
+            "--json",
+            "--parameters",
+            "1000",
         ).out
     )["asks"]
     assert 1 < asks["epsilon_per_run"] <= 2
@@ -179,7 +190,7 @@ def test_a_price_that_grows_with_the_model(capsys: Capture) -> None:
 )
 def test_what_is_not_understood_in_a_policy_is_named(capsys: Capture, text: str, said: str) -> None:
     Path("mine.toml").write_text(f"{text}\n")
-    found = tacit(capsys, "policy", "check", "mine.toml", "plan.toml")
+    found = tacit(capsys, "site", "policy", "check", "mine.toml", "plan.toml")
     assert found.code == 2
     assert said in found.err
 
@@ -188,7 +199,7 @@ def test_all_problems_of_a_policy_are_named_at_once(capsys: Capture) -> None:
     Path("mine.toml").write_text(
         "[limits]\nmax_epsilon_per_run = -1\nrounds = 3\n[share]\nmin_k = 0\n"
     )
-    found = tacit(capsys, "policy", "check", "mine.toml", "plan.toml").err
+    found = tacit(capsys, "site", "policy", "check", "mine.toml", "plan.toml").err
     for key in ("limits.max_epsilon_per_run", "limits.rounds", "share.min_k"):
         assert key in found
 
@@ -205,8 +216,8 @@ def test_a_policy_that_is_not_understood_stops_everything(
 
 def test_a_price_that_is_not_known_before_data_is_said_to_be_open(capsys: Capture) -> None:
     Path("plan.toml").write_text('[codec]\nname = "rr"\nepsilon = 1.0\nclip = 0.1\n')
-    tacit(capsys, "policy", "init", "mine.toml", "--for", "plan.toml")
-    said = tacit(capsys, "policy", "check", "mine.toml", "plan.toml")
+    tacit(capsys, "site", "policy", "init", "mine.toml", "--for", "plan.toml")
+    said = tacit(capsys, "site", "policy", "check", "mine.toml", "plan.toml")
     assert (
         "allows plan.toml, as far as is known before data is read; --parameters N adds its privacy loss"
         in said.out
@@ -224,14 +235,14 @@ def test_a_plan_with_helpers_at_a_site_without_peers(capsys: Capture, here: Path
     lenient = f"{LENIENT}max_epsilon_per_run = 1.0\nmax_epsilon_lifetime = 1.0\n"
     (here / "a" / POLICY).write_text(lenient)
     Path("summed.toml").write_text(SUMMED)
-    said = tacit(capsys, "policy", "check", "a/policy.toml", "summed.toml")
+    said = tacit(capsys, "site", "policy", "check", "a/policy.toml", "summed.toml")
     assert said.code == 3
     assert "site.toml: [peers] names no other site" in said.err
     with (here / "a" / SETTINGS).open("a") as file:
         file.write(f'b = "{"0" * 64}"\n')
-    assert tacit(capsys, "policy", "check", "a/policy.toml", "summed.toml").code == 0
+    assert tacit(capsys, "site", "policy", "check", "a/policy.toml", "summed.toml").code == 0
     (here / "a" / POLICY).write_text(lenient.replace("min_cohort = 1\n", "min_cohort = 20\n"))
-    said = tacit(capsys, "policy", "check", "a/policy.toml", "summed.toml")
+    said = tacit(capsys, "site", "policy", "check", "a/policy.toml", "summed.toml")
     assert (
         "limits.min_cohort = 20: the plan's secure aggregation adds up as few as 5 clients"
         in said.err
@@ -260,15 +271,15 @@ def test_the_plan_that_init_writes_fits_the_policy_made_for_it_and_what_it_gives
     capsys: Capture,
 ) -> None:
     assert tacit(capsys, "init", "mine.toml", "--from", "people.csv", "--label", "y").code == 0
-    assert tacit(capsys, "policy", "init", "policy.toml").code == 0
+    assert tacit(capsys, "site", "policy", "init", "policy.toml").code == 0
     assert load_policy(Path("policy.toml")).allow.trust_server is False
-    refused = tacit(capsys, "policy", "check", "policy.toml", "mine.toml")
+    refused = tacit(capsys, "site", "policy", "check", "policy.toml", "mine.toml")
     assert refused.code == 3
     assert "to change: trust_server = true under [allow]" in refused.err
-    assert "`tacit policy init policy.toml --for mine.toml --force`" in refused.err
+    assert "`tacit site policy init policy.toml --for mine.toml --force`" in refused.err
 
-    said = tacit(capsys, "policy", "init", "policy.toml", "--for", "mine.toml", "--force")
-    assert tacit(capsys, "policy", "check", "policy.toml", "mine.toml").code == 0
+    said = tacit(capsys, "site", "policy", "init", "policy.toml", "--for", "mine.toml", "--force")
+    assert tacit(capsys, "site", "policy", "check", "policy.toml", "mine.toml").code == 0
     lines = Path("policy.toml").read_text().splitlines()
     place = next(
         number for number, line in enumerate(lines, 1) if line.startswith("trust_server = true")
@@ -290,7 +301,7 @@ def test_a_plan_that_gives_nothing_away_has_no_marked_line(capsys: Capture) -> N
         .replace("baselines", "# baselines")
     )
     Path("mine.toml").write_text(text)
-    said = tacit(capsys, "policy", "init", "policy.toml", "--for", "mine.toml")
+    said = tacit(capsys, "site", "policy", "init", "policy.toml", "--for", "mine.toml")
     assert said.code == 0, said.err
     assert "gives away" not in said.out
-    assert tacit(capsys, "policy", "check", "policy.toml", "mine.toml").code == 0
+    assert tacit(capsys, "site", "policy", "check", "policy.toml", "mine.toml").code == 0

@@ -141,7 +141,7 @@ def test_export_prints_the_difference_and_the_files(capsys: Capture, here: Path)
             "safetensors",
             "--out",
             "x",
-            "--rows",
+            "--test",
             "new.csv",
             "--json",
         ).out

@@ -54,12 +54,12 @@ def test_file_and_run_names_reach_the_terminal_written_out(capsys: Capture, here
         ("check", f"{ESCAPE}.toml"),
         ("check", f"{ESCAPE}none.toml"),
         ("runs",),
-        ("show", f"{ESCAPE}-1"),
-        ("show", f"{ESCAPE}-2"),
-        ("compare", f"{ESCAPE}-1", f"{ESCAPE}-1"),
+        ("runs", "show", f"{ESCAPE}-1"),
+        ("runs", "show", f"{ESCAPE}-2"),
+        ("runs", "compare", f"{ESCAPE}-1", f"{ESCAPE}-1"),
         ("data", "where", ESCAPE),
         (ESCAPE,),
-        ("--debug", "show", f"{ESCAPE}-2"),
+        ("--debug", "runs", "show", f"{ESCAPE}-2"),
     ):
         said = tacit(capsys, *words)
         assert said.out + said.err
@@ -148,7 +148,7 @@ def test_a_full_disk_behind_stdout(here: Path) -> None:
     with Path("/dev/full").open("w") as full:
         code = "from tacit.cli import main; main()"
         done = subprocess.run(
-            [sys.executable, "-c", code, "show", "news-1"],
+            [sys.executable, "-c", code, "runs", "show", "news-1"],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

@@ -36,7 +36,15 @@ def test_the_same_model_as_the_simulator_and_no_process_left(tmp_path) -> None:
     job = small_plan(write_csv(tmp_path / "reviews.csv"), server__rounds=2)
     (tmp_path / "plan.toml").write_text(plans.to_toml(job), encoding="utf-8")
     place = tmp_path / "rehearsal"
-    words = ["rehearse", str(tmp_path / "plan.toml"), "--compare", "--json", "--folder", str(place)]
+    words = [
+        "deploy",
+        "rehearse",
+        str(tmp_path / "plan.toml"),
+        "--compare",
+        "--json",
+        "--keep",
+        str(place),
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "tacit", *words],
         capture_output=True,
@@ -63,7 +71,7 @@ def test_killed_it_leaves_no_process(tmp_path) -> None:
     job = small_plan(write_csv(tmp_path / "reviews.csv"), server__rounds=100)
     (tmp_path / "plan.toml").write_text(plans.to_toml(job), encoding="utf-8")
     place = tmp_path / "rehearsal"
-    words = ["rehearse", str(tmp_path / "plan.toml"), "--quiet", "--folder", str(place)]
+    words = ["deploy", "rehearse", str(tmp_path / "plan.toml"), "--quiet", "--keep", str(place)]
     with subprocess.Popen([sys.executable, "-m", "tacit", *words], cwd=tmp_path) as process:
         _until(lambda: len(running(place)) >= 5)  # itself, the server, three sites
         process.kill()

@@ -70,7 +70,7 @@ def test_a_paper_of_somebody_s_own_is_listed_and_run(
     monkeypatch.setenv("TACIT_CACHE", str(tmp_path))
     assert "stub: A stub" in tacit(capsys, "reproduce", "list").out
     said = tacit(
-        capsys, "reproduce", "stub", "--table", "1", "--page", "docs", "--figures", "--cached"
+        capsys, "reproduce", "stub", "--table", "1", "--out", "docs", "--figures", "--cached"
     )
     assert said.code == 1
     assert "1 of 1 claims do not hold here" in said.err

@@ -83,7 +83,7 @@ def test_a_careful_policy_allows_a_first_plan_once_columns_are_filled_in(capsys:
     """The promise of `tacit init` rests on the server; the policy allows it under a secure sum, or with the owner's word."""
     assert tacit(capsys, "init", "--from", "patients.csv").code == 0
     assert tacit(capsys, *INIT, "--client", "patient_id").code == 0
-    check = ("policy", "check", "hospital/policy.toml", "plan.toml")
+    check = ("site", "policy", "check", "hospital/policy.toml", "plan.toml")
     assert tacit(capsys, *check).code == 3
     columns_filled_in(Path("hospital/policy.toml"))
     refused = tacit(capsys, *check)
@@ -120,6 +120,7 @@ def test_check_names_the_file_and_the_key(capsys: Capture) -> None:
     tacit(capsys, *INIT, "--client", "patient_id")
     columns_filled_in(Path("hospital/policy.toml"))
     check = (
+        "site",
         "policy",
         "check",
         "hospital/policy.toml",
@@ -139,8 +140,8 @@ def test_check_names_the_file_and_the_key(capsys: Capture) -> None:
 
 def test_without_a_site_beside_it_a_check_says_what_it_did_not_look_at(capsys: Capture) -> None:
     tacit(capsys, "init", "--from", "patients.csv")
-    tacit(capsys, "policy", "init", "mine.toml", "--for", "plan.toml")
-    said = tacit(capsys, "policy", "check", "mine.toml", "plan.toml")
+    tacit(capsys, "site", "policy", "init", "mine.toml", "--for", "plan.toml")
+    said = tacit(capsys, "site", "policy", "check", "mine.toml", "plan.toml")
     assert said.code == 0
     assert "There is no site.toml next to mine.toml" in " ".join(said.out.split())
 

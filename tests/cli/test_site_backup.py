@@ -115,7 +115,10 @@ def test_the_newest_backup_on_the_same_machine(capsys: Capture, home: Path) -> N
     assert spent(home) > before
     modes = {stat.S_IMODE(path.stat().st_mode) for path in home.rglob("*") if path.is_file()}
     assert modes == {0o600}
-    assert "restored from a backup once" in tacit(capsys, "ledger", "show", str(home / LEDGER)).out
+    assert (
+        "restored from a backup once"
+        in tacit(capsys, "site", "ledger", "show", str(home / LEDGER)).out
+    )
 
 
 def test_an_older_backup_gives_back_no_budget(capsys: Capture, home: Path) -> None:
@@ -145,7 +148,7 @@ def test_an_older_backup_whose_owner_accepts_the_loss(capsys: Capture, home: Pat
     charge(home, 1)
     shutil.rmtree(home)
     put_back(capsys, file, home)
-    assert tacit(capsys, "ledger", "accept-loss", str(home), "--yes").code == 0
+    assert tacit(capsys, "site", "ledger", "accept-loss", str(home), "--yes").code == 0
     check_ready(home)
     assert len(entries(home, "loss accepted")) == 1
 

@@ -44,7 +44,7 @@ def test_rows_that_do_not_fit(site: Path, capsys: pytest.CaptureFixture[str]) ->
     rows[4]["age"] = "secret-cell"
     rows[9]["patient"] = ""
     write(site.parent / "a.csv", rows)
-    assert check(site, "--rows") == 1
+    assert check(site, "--row-numbers") == 1
     said = capsys.readouterr()
     assert "'age' is not a number in 1 row; the plan says an integer from 0 to 120" in said.out
     assert "  rows 5\n" in said.out

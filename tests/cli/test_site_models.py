@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tacit.cli import execute
-from tacit.cli.federation.site_models import CARD, write_card
+from tacit.cli.site.models import CARD, write_card
 from tacit.deployment.server.job import deploy
 from tacit.deployment.site.site_folder import SiteSettings, create_site
 from tacit.simulation.rehearsal import prepare_rehearsal
@@ -60,9 +60,9 @@ def test_predict_and_export_work_at_the_site(site, tmp_path, capsys) -> None:
     assert len(json.loads(capsys.readouterr().out)["predictions"]) == 2
     out = str(tmp_path / "sklearn")
     assert execute(["export", str(model), "--to", "sklearn", "--out", out]) == 0
-    assert execute(["verify", str(model)]) == 0
+    assert execute(["runs", "verify", str(model)]) == 0
     capsys.readouterr()
-    assert execute(["privacy", str(model), "--json"]) == 0
+    assert execute(["runs", "privacy", str(model), "--json"]) == 0
     statement = json.loads(capsys.readouterr().out)["statement"]
     assert statement in (model / CARD).read_text()
     assert statement in (tmp_path / "sklearn" / CARD).read_text()

@@ -56,12 +56,14 @@ def test_show_says_when_a_run_is_not_intact_and_when_it_is_gone(
     (here / "a.csv").write_text(TABLE, encoding="utf-8")
     tacit(capsys, "init", "--from", "a.csv")
     assert tacit(capsys, "run", "plan.toml", *QUICK).code == 0
-    assert "NOT INTACT" not in tacit(capsys, "show", "a-1").out
+    assert "NOT INTACT" not in tacit(capsys, "runs", "show", "a-1").out
     model = here / "runs" / "a-1" / "model.safetensors"
     model.write_bytes(model.read_bytes() + b"x")
-    assert "finished, but NOT INTACT\n! model.safetensors:" in tacit(capsys, "show", "a-1").out
+    assert (
+        "finished, but NOT INTACT\n! model.safetensors:" in tacit(capsys, "runs", "show", "a-1").out
+    )
     shutil.rmtree(here / "runs" / "a-1")
-    gone = tacit(capsys, "show", "a-1")
+    gone = tacit(capsys, "runs", "show", "a-1")
     assert gone.code == 6
     assert len(gone.err.splitlines()) == 1
 
@@ -122,7 +124,7 @@ def test_none_takes_a_key_out_of_the_plan(here: Path, capsys: Capture) -> None:
 
 def test_nobody_is_told_to_remove_privacy(here: Path, capsys: Capture) -> None:
     tacit(capsys, "init")
-    said = tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=0.5,1,2")
+    said = tacit(capsys, "plan", "sweep", "plan.toml", "--over", "codec.epsilon=0.5,1,2")
     assert said.code == 2
     assert "change privacy.epsilon" in said.err
     assert "none" not in said.err

@@ -1,4 +1,4 @@
-"""tacit sweep: what it prints where, and its exit codes; the runs themselves are made up."""
+"""tacit plan sweep: what it prints where, and its exit codes; the runs themselves are made up."""
 
 import json
 from pathlib import Path
@@ -45,6 +45,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list:
 def test_a_table_a_page_and_a_line_for_each_run(capsys: Capture, asked: list, here: Path) -> None:
     said = tacit(
         capsys,
+        "plan",
         "sweep",
         "plan.toml",
         "--over",
@@ -67,6 +68,7 @@ def test_a_table_a_page_and_a_line_for_each_run(capsys: Capture, asked: list, he
 def test_json_is_one_object_and_nothing_else(capsys: Capture, asked: list) -> None:
     said = tacit(
         capsys,
+        "plan",
         "sweep",
         "plan.toml",
         "--over",
@@ -87,9 +89,11 @@ def test_json_is_one_object_and_nothing_else(capsys: Capture, asked: list) -> No
 def test_runs_to_choose_from_say_so_and_so_does_the_page(
     capsys: Capture, asked: list, here: Path
 ) -> None:
-    said = tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "--seeds", "1,2")
+    said = tacit(
+        capsys, "plan", "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "--seeds", "1,2"
+    )
     text = (
-        "tacit sweep: one of 4 runs over codec.epsilon on the same rows, to choose from by their"
+        "tacit plan sweep: one of 4 runs over codec.epsilon on the same rows, to choose from by their"
         " figures"
     )
     assert [plan.selected_by for plan, _ in asked if plan.codec.name == "rr"] == [text] * 4
@@ -101,19 +105,19 @@ def test_runs_to_choose_from_say_so_and_so_does_the_page(
     assert (
         "no epsilon"
         in json.loads(
-            tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "--json").out
+            tacit(capsys, "plan", "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "--json").out
         )["choice"]
     )
 
 
 def test_a_single_run_is_no_choice(capsys: Capture, asked: list) -> None:
-    tacit(capsys, "sweep", "plan.toml", "-o", "baselines=[]")
+    tacit(capsys, "plan", "sweep", "plan.toml", "-o", "baselines=[]")
     assert [plan.selected_by for plan, _ in asked] == [None]
 
 
 def test_a_run_that_fails_is_named_and_leaves_1(capsys: Capture, asked: list, here: Path) -> None:
     said = tacit(
-        capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,3,2", "-o", "baselines=[]"
+        capsys, "plan", "sweep", "plan.toml", "--over", "codec.epsilon=1,3,2", "-o", "baselines=[]"
     )
     assert said.code == 1
     assert "1 of 3 runs failed\n  codec.epsilon=3: it diverged; lower local.lr" in said.err
@@ -144,7 +148,7 @@ def test_a_baseline_that_fails_is_named_everywhere_and_leaves_1(
         return outcomes
 
     monkeypatch.setattr(sweep, "carry_out", carry_out)
-    said = tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2")
+    said = tacit(capsys, "plan", "sweep", "plan.toml", "--over", "codec.epsilon=1,2")
     assert said.code == 1
     assert "baselines of 2 of 2 combinations failed" in said.err
     assert "FedAvg, unprotected (codec.epsilon=1): it diverged; lower local.lr" in said.err
@@ -153,7 +157,9 @@ def test_a_baseline_that_fails_is_named_everywhere_and_leaves_1(
     for folder in (here / "runs").iterdir():
         folder.rename(here / folder.name)
     points = json.loads(
-        tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "--json", "--quiet").out
+        tacit(
+            capsys, "plan", "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "--json", "--quiet"
+        ).out
     )["points"]
     assert [point["failed_baselines"] for point in points] == [
         {"fedavg": ["it diverged; lower local.lr"]}
@@ -168,6 +174,7 @@ def test_the_plan_of_init_sweeps_as_the_readme_says(
     assert (
         tacit(
             capsys,
+            "plan",
             "sweep",
             "plan.toml",
             "--over",
@@ -187,7 +194,7 @@ def test_more_clients_than_a_file_has_room_for_start_nothing(
 ) -> None:
     (here / "my.csv").write_text("a,label\n" + "".join(f"{k % 9},{k % 2}\n" for k in range(50)))
     tacit(capsys, "init", "--from", "my.csv", "--force")
-    said = tacit(capsys, "sweep", "plan.toml", "--over", "data.clients=10,40,41")
+    said = tacit(capsys, "plan", "sweep", "plan.toml", "--over", "data.clients=10,40,41")
     assert said.code == 2
     assert "1 of 3 combinations cannot run, so no run was started" in said.err
     assert "set data.clients to 40 or less" in said.err
@@ -209,7 +216,7 @@ def test_more_clients_than_a_file_has_room_for_start_nothing(
 def test_nothing_starts_if_anything_is_refused(
     capsys: Capture, asked: list, words: list[str], sentence: str
 ) -> None:
-    said = tacit(capsys, "sweep", "plan.toml", *words)
+    said = tacit(capsys, "plan", "sweep", "plan.toml", *words)
     assert said.code == 2
     assert sentence in said.err
     assert asked == []
@@ -220,6 +227,8 @@ def test_a_stop_says_how_to_go_on(capsys: Capture, monkeypatch: pytest.MonkeyPat
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sweep, "carry_out", stopped)
-    said = tacit(capsys, "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "-o", "baselines=[]")
+    said = tacit(
+        capsys, "plan", "sweep", "plan.toml", "--over", "codec.epsilon=1,2", "-o", "baselines=[]"
+    )
     assert said.code == 130
     assert "stopped with 0 of 2 runs finished; repeat the command to continue" in said.err

@@ -1,4 +1,4 @@
-"""tacit tune: what it writes and prints; the runs themselves are made up."""
+"""tacit plan tune: what it writes and prints; the runs themselves are made up."""
 
 import json
 from dataclasses import replace
@@ -34,19 +34,19 @@ def test_a_table_a_page_and_a_plan(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sweep, "carry_out", carry_out)
     Path("plan.toml").write_text(PLAN)
-    said = tacit(capsys, "tune", "plan.toml")
+    said = tacit(capsys, "plan", "tune", "plan.toml")
     assert said.code == 0
     assert "On validation rows: the plan" in said.out
     tuned = plans.load(Path("plan-tuned.toml"))
     assert tuned == replace(plans.load(Path("plan.toml")), selected_by=tuned.selected_by)
     assert (
         tuned.selected_by
-        == "tacit tune: the best of 15 runs by accuracy on 20% of the training rows, held out"
+        == "tacit plan tune: the best of 15 runs by accuracy on 20% of the training rows, held out"
     )
     assert "this is a privacy loss that no epsilon covers" in said.out
     assert Path("tune.html").stat().st_size < 2_000_000
     assert (
-        json.loads(tacit(capsys, "tune", "plan.toml", "--json", "--quiet").out)["plan"]
+        json.loads(tacit(capsys, "plan", "tune", "plan.toml", "--json", "--quiet").out)["plan"]
         == "plan-tuned.toml"
     )
 
@@ -77,7 +77,7 @@ def test_runs_that_fail_are_named_and_those_that_remain_have_as_many_clients_as_
     monkeypatch.setattr(sweep, "carry_out", carry_out)
     Path("my.csv").write_text("a,label\n" + "".join(f"{k % 9},{k % 2}\n" for k in range(50)))
     assert tacit(capsys, "init", "--from", "my.csv").code == 0
-    said = tacit(capsys, "tune", "plan.toml", "-o", "server.lr=3", "--json", "--quiet")
+    said = tacit(capsys, "plan", "tune", "plan.toml", "-o", "server.lr=3", "--json", "--quiet")
     assert said.code == 1
     assert "it diverged; lower server.lr" in said.err
     assert {plan.data.clients for plan in asked} == {32}

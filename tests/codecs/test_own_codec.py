@@ -128,7 +128,11 @@ def test_reading_a_plan_or_a_record_runs_no_code(
     tacit.run("plan.toml", observer=tacit.Silence())
     assert ran.exists(), "or this test could not fail"
     forget(code)
-    for words in (("check", "plan.toml"), ("verify", "coins-1"), ("predict", "coins-1", "r.csv")):
+    for words in (
+        ("check", "plan.toml"),
+        ("runs", "verify", "coins-1"),
+        ("predict", "coins-1", "r.csv"),
+    ):
         made_up.tacit(capsys, *words)
         assert not ran.exists(), words
 

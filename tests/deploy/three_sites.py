@@ -79,7 +79,7 @@ def edit_policy(path: Path) -> None:
 def provision(walk: Walk, server: Machine, sites: list[Machine], host: str, port: int) -> None:
     """Start the server; invite, set up, admit and join the sites; let owners confirm each other."""
     words = ["--host", "0.0.0.0" if server.prefix else host, "--port", str(port), "--name", host]
-    walk.start(server, "operator", "server", *words)
+    walk.start(server, "operator", "server", "start", *words)
     walk.wait_for(server.folder / "server---host.log", "stop it with Ctrl-C")
     walk.wait_for(server.folder / "server" / "link.json", "pid")
     invited = walk.run(server, "operator", "server", "invite", *[site.name for site in sites])
@@ -116,7 +116,7 @@ def main() -> int:
             provision(walk, server, sites, host, 8443 if server.prefix else 18_443)
             (server.folder / "plan.toml").write_text(PLAN)
             words = ["plan.toml", "--min-sites", "3", "--quiet", "--no-report"]
-            walk.run(server, "coordinator", "deploy", *words)
+            walk.run(server, "coordinator", "deploy", "run", *words)
         finally:
             walk.stop()
         is_trained = (server.folder / "runs" / "readmissions-1" / "model.safetensors").exists()

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import plan, simulation
-from tacit.cli.federation.rehearse import POLICY_OF_A_REHEARSAL as GENEROUS
+from tacit.cli.deploy.rehearse import POLICY_OF_A_REHEARSAL as GENEROUS
 from tacit.deployment.server.job import Sites, deploy
 from tacit.deployment.server.messenger import RequestSettings
 from tacit.deployment.site.owner import Owner

@@ -255,7 +255,7 @@ def test_an_abandoned_run_has_no_keys_and_its_sites_are_told(ready, tmp_path, ca
         resume(place, there)
     assert keys_in(tmp_path) == []
     assert execute(["resume", str(place), "--abandon"]) == 0
-    assert execute(["show", str(place)]) == 0
+    assert execute(["runs", "show", str(place)]) == 0
     assert "abandoned after round 2 of 4" in capsys.readouterr().out
 
 
@@ -280,16 +280,16 @@ def test_sites_know_the_key_and_the_head_of_the_record(ready, tmp_path, capsys) 
     place = deploy(ready.plan, there, tmp_path / "runs", test=str(ready.test))
     (known,) = stored_runs.list_ended_runs(there.transport.sites["a"].owner).values()
     assert any(f"the server's record ends in {known['head']}" in sentence for sentence in told)
-    words = ["verify", str(place), "--key", str(known["key"]), "--head", str(known["head"])]
+    words = ["runs", "verify", str(place), "--key", str(known["key"]), "--head", str(known["head"])]
     assert execute(words) == 0
     rewrite(
         place, key=Ed25519PrivateKey.generate()
     )  # as the server's operator may, with another key
-    assert execute(["verify", str(place)]) == 0
+    assert execute(["runs", "verify", str(place)]) == 0
     capsys.readouterr()
     assert execute(words) == 6
     assert "record.jsonl" in capsys.readouterr().err
-    assert execute(["verify", str(place), "--head", str(known["head"])]) == 6
+    assert execute(["runs", "verify", str(place), "--head", str(known["head"])]) == 6
 
 
 def test_a_head_that_is_not_signed_by_the_key_of_the_terms_is_told(

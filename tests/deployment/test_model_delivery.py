@@ -16,7 +16,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from safetensors.numpy import load, save
 
-from tacit.cli.federation.rehearse import POLICY_OF_A_REHEARSAL
+from tacit.cli.deploy.rehearse import POLICY_OF_A_REHEARSAL
 from tacit.deployment import bodies
 from tacit.deployment.bodies import Offer
 from tacit.deployment.model_delivery import ModelDelivery

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -16,6 +17,7 @@ from tacit.cli import app
 from tacit.plan import reference as plan_pages
 from tacit.plan.tables.server import Rule
 from tests.docs import reference
+from tests.docs.command_lines import find_calls, find_fault, list_sources, read_texts
 from tests.docs.pages import DOCS, ROOT, TEXT, blocks, name
 
 
@@ -34,15 +36,34 @@ def test_every_command_is_documented(command: str) -> None:
     assert command in TEXT
 
 
-def test_every_documented_command_exists() -> None:
-    groups = {command.rpartition(" ")[0] for command in COMMANDS}
-    for said in re.findall(r"^(tacit(?: [a-z]+)+)|`(tacit(?: [a-z]+)+)", TEXT, re.MULTILINE):
-        words = "".join(said).split()
-        known = [
-            " ".join(words[:size]) in {*COMMANDS, *groups}
-            for size in range(2, min(len(words), 3) + 1)
-        ]
-        assert any(known), f"`{' '.join(words)}` is not a command"
+@pytest.mark.parametrize("source", list_sources(), ids=name)
+def test_every_command_line_exists(source: Path) -> None:
+    faults = [
+        f"`tacit {' '.join(words)}`: {fault}"
+        for text in read_texts(source)
+        for words, certain in find_calls(text, is_page=source.suffix != ".py")
+        if (fault := find_fault(words, certain=certain))
+    ]
+    assert faults == []
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("`tacit show RUN` shows it", "tacit has no command show"),
+        ("then use tacit show RUN", "tacit has no command show"),
+        ("$ tacit deploy plan.toml", "tacit deploy has no command plan.toml"),
+        ("`tacit deploy --resume RUN`", "tacit deploy has no option --resume"),
+        ("`tacit site\nverify`", "tacit site has no command verify"),
+        ("`tacit export RUN --rows FILE`", "tacit export has no option --rows"),
+        ("`tacit runs --json`, `tacit site`, and tacit is installed", ""),
+    ],
+)
+def test_a_command_line_that_does_not_exist_is_found(text: str, fault: str) -> None:
+    found = [
+        find_fault(words, certain=certain) for words, certain in find_calls(text, is_page=True)
+    ]
+    assert {one for one in found if one} == ({fault} if fault else set())
 
 
 @pytest.mark.parametrize("key", plan_pages.keys())

@@ -59,7 +59,7 @@ def _small(file: Path, folder: Path) -> list[str]:
 
 
 def _tune(file: Path, small: list[str], folder: Path) -> None:
-    """Search as `tacit tune` does; of each batch of runs the first and the last are carried out."""
+    """Search as `tacit plan tune` does; of each batch of runs the first and the last are carried out."""
 
     def run(plans: list[Plan], titles: list[str]) -> list[Outcome]:
         first, *others = plans
@@ -73,7 +73,7 @@ def _tune(file: Path, small: list[str], folder: Path) -> None:
 
 
 def _sweep(file: Path, small: list[str], folder: Path) -> None:
-    """Check every combination as `tacit sweep` does, and carry out the arms of one of them with another seed."""
+    """Check every combination as `tacit plan sweep` does, and carry out the arms of one of them with another seed."""
     over = "codec.epsilon=1,2" if load(file).privacy is None else "privacy.epsilon=1,2,8"
     points = grid(file, [over], [1, 2], small)
     assert (

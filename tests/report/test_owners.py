@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tacit.cli import tables
-from tacit.cli.jobs.check import outline
+from tacit.cli.top.check import outline
 from tacit.plan import Columns, Data, Plan
 from tacit.report import summarise
 from tacit.report.as_json import privacy_to_json, run_to_json

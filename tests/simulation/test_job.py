@@ -317,7 +317,7 @@ def test_the_statement_names_classes_baselines_and_how_settings_were_chosen(
         selected_by="by eye, on these rows",
     )
     folder = simulation.start(job, tmp_path / "runs")
-    assert execute(["privacy", str(folder)]) == 0
+    assert execute(["runs", "privacy", str(folder)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert (
         "What was read once in the clear, to build features and classes: names of the 2"

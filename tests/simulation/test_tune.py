@@ -91,9 +91,9 @@ def test_a_plan_that_nothing_beats_is_written_as_it_is(
 ) -> None:
     pretend(monkeypatch, lambda folder: 0.5)
     found = search(tmp_path, asked)
-    said = "tacit tune: the best of 15 runs by accuracy on 20% of the training rows, held out"
+    said = "tacit plan tune: the best of 15 runs by accuracy on 20% of the training rows, held out"
     assert tomllib.loads(found.text) == {**tomllib.loads(PLAN), "selected_by": said}
-    assert all("tacit tune: one of its runs" in (one.selected_by or "") for one in asked)
+    assert all("tacit plan tune: one of its runs" in (one.selected_by or "") for one in asked)
     assert found.best is found.planned
 
 

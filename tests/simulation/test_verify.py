@@ -86,13 +86,13 @@ def test_a_setting_changed_in_the_plan_is_found_and_workers_may_change(two, tmp_
 
 def test_verify_leaves_code_6_and_show_says_it(two, tmp_path, capsys) -> None:
     folder = Path(shutil.copytree(two[0], tmp_path / "copy"))
-    assert execute(["verify", str(folder)]) == 0
-    assert execute(["show", str(folder)]) == 0
+    assert execute(["runs", "verify", str(folder)]) == 0
+    assert execute(["runs", "show", str(folder)]) == 0
     assert "NOT INTACT" not in capsys.readouterr().out
     edited(folder, "model.safetensors")
-    assert execute(["verify", str(folder)]) == 6
+    assert execute(["runs", "verify", str(folder)]) == 6
     assert "model.safetensors" in capsys.readouterr().err
-    assert execute(["show", str(folder)]) == 0
+    assert execute(["runs", "show", str(folder)]) == 0
     assert "NOT INTACT" in capsys.readouterr().out
 
 
@@ -195,10 +195,10 @@ def test_a_finished_record_cut_after_its_last_round_is_not_intact(two, tmp_path)
 def test_a_signed_record_written_anew_is_found_by_the_key_that_others_know(two, tmp_path) -> None:
     folder = Path(shutil.copytree(two[0], tmp_path / "copy"))
     (first,) = record.select_entries(list(record.read(folder / "record.jsonl")), record.Started)
-    assert execute(["verify", str(folder), "--key", first.key]) == 0
+    assert execute(["runs", "verify", str(folder), "--key", first.key]) == 0
     rewrite(folder, key=Ed25519PrivateKey.generate())
-    assert execute(["verify", str(folder)]) == 0
-    assert execute(["verify", str(folder), "--key", first.key]) == 6
+    assert execute(["runs", "verify", str(folder)]) == 0
+    assert execute(["runs", "verify", str(folder), "--key", first.key]) == 6
 
 
 def test_what_an_audit_adds_later_is_said_to_be_unsigned(two, tmp_path) -> None:

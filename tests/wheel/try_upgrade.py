@@ -102,7 +102,9 @@ def try_case(case: Case, installed: dict[str, Path], folder: Path, port: int) ->
     try:
         provision(walk, server, [machines[name] for name in names], "127.0.0.1", port)
         (server.folder / "plan.toml").write_text(case.plan)
-        said = walk.run(server, "coordinator", "deploy", "plan.toml", "--quiet", "--no-report")
+        said = walk.run(
+            server, "coordinator", "deploy", "run", "plan.toml", "--quiet", "--no-report"
+        )
     except WalkError as error:
         said = str(error)
     finally:

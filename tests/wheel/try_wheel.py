@@ -83,7 +83,7 @@ def try_commands(tacit: Path, folder: Path) -> None:
         "Commands" in execute(tacit, "--help", folder=folder, env=narrow),
         "tacit --help lists the commands",
     )
-    page = execute(tacit, "deploy", "--help", folder=folder, env=narrow)
+    page = execute(tacit, "deploy", "run", "--help", folder=folder, env=narrow)
     need("The plan, a TOML file." in page, "help says what a positional argument is")
     need("[secure_aggregation]" in page, "help keeps names in brackets")
     said = execute(tacit, "predict", "--nosuch", folder=folder, expected=2)

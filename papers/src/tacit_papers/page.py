@@ -209,7 +209,7 @@ def _render_claims(paper: Paper, verdicts: list[JudgedClaim]) -> str:
         [
             *lines,
             "",
-            f"`tacit reproduce {paper.name} --page docs` writes this table from the figures below.",
+            f"`tacit reproduce {paper.name} --out docs` writes this table from the figures below.",
             "",
         ]
     )
@@ -269,7 +269,7 @@ def _explain_missing(paper: Paper, shown: TableAtScale) -> list[str]:
     if all(outcome.scale == "full" and outcome.ours is not None for outcome in shown.outcomes):
         return []
     cost = f": {shown.table.cost}" if shown.table.cost else ""
-    command = f"`tacit reproduce {paper.name} --table {shown.table.name} --scale full --page docs`"
+    command = f"`tacit reproduce {paper.name} --table {shown.table.name} --scale full --out docs`"
     return [
         f"Not all run at the full scale{cost}. The rest, table by table if you prefer: {command}.",
         "",

@@ -11,76 +11,16 @@ import typer
 
 from tacit.cli import tables
 from tacit.cli.exit_codes import CODES, remove_debug, run_command, wants_json
-from tacit.cli.federation import (
-    deploy,
-    doctor,
-    ledger,
-    negotiate,
-    policy,
-    rehearse,
-    server,
-    site,
-    site_check,
-)
 from tacit.cli.help_text import build_command
-from tacit.cli.jobs import advise, check, disclose, export, init, predict, run, sweep, tune
-from tacit.cli.provisioning import certs, invite, peers, site_init
-from tacit.cli.records import audit, data, reproduce, runs, schema, verify
+from tacit.cli.tree import TREE, build_app
 
-app = typer.Typer(
+app = build_app(
+    TREE,
     name="tacit",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=CODES,
 )
-app.add_typer(data.commands, name="data", epilog="Example: tacit data get newsgroups20")
-app.add_typer(
-    audit.commands,
-    name="audit",
-    epilog="Example: tacit audit reconstruct examples/fedvocab.toml --page audit.html",
-)
-app.add_typer(
-    policy.commands, name="policy", epilog="Example: tacit policy check policy.toml plan.toml"
-)
-app.add_typer(
-    server.commands, name="server", epilog="Example: tacit server --host 0.0.0.0 --port 8443"
-)
-site.commands.command()(site_check.check)
-app.add_typer(site.commands, name="site", epilog="Example: tacit site join hospital-a")
-app.add_typer(certs.commands, name="certs", epilog="Example: tacit certs renew server")
-app.add_typer(ledger.commands, name="ledger", epilog="Example: tacit ledger show ledger.db")
-
-for of_server in (invite.invite, invite.admit, invite.revoke, invite.restore):
-    server.commands.command()(of_server)
-for of_site in (site_init.init, peers.peers, peers.confirm, peers.rekey):
-    site.commands.command()(of_site)
-
-for command in (
-    run.run,
-    check.check,
-    init.init,
-    schema.schema,
-    run.resume,
-    sweep.sweep,
-    tune.tune,
-    runs.runs,
-    runs.show,
-    runs.compare,
-    runs.privacy,
-    verify.verify,
-    predict.predict,
-    export.export,
-    advise.advise,
-    disclose.disclose,
-    reproduce.reproduce,
-    negotiate.negotiate,
-    deploy.deploy,
-    rehearse.rehearse,
-    doctor.doctor,
-):
-    app.command()(command)
 
 
 def _version(wanted: bool) -> None:
@@ -115,7 +55,7 @@ def tacit(
       tacit check plan.toml           check a plan and state its privacy guarantee
       tacit run plan.toml             train a model and write a report
       tacit predict my-1 new.csv      predict new rows with a trained model
-      tacit privacy newsgroups-1      state the privacy guarantee of a run
+      tacit runs privacy my-1         state the privacy guarantee of a run
     """
 
 

@@ -80,9 +80,52 @@ AllowCode = Annotated[
         help="Allow Python classes named by the run's plan to run. Only for folders you trust.",
     ),
 ]
+SiteFolder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="The site's folder.", show_default=False)
+]
+ServerFolder = Annotated[Path, typer.Argument(metavar="[DIR]", help="The server's folder.")]
+FolderOption = Annotated[
+    Path,
+    typer.Option(
+        "--folder", metavar="DIR", help="The server's folder with its keys, state and known sites."
+    ),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
+Seeds = Annotated[
+    str | None,
+    typer.Option(
+        "--seeds", metavar="S,S", help="Run with each of these seeds.", show_default=False
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        metavar="NAME",
+        help="The encoding of your file, such as cp1252.",
+        show_default=False,
+    ),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first line of your file contains column names.",
+        show_default=False,
+    ),
+]
+Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Show at most N rows.")]
+Deadline = Annotated[
+    float,
+    typer.Option(
+        "--deadline", metavar="SECONDS", help="Wait this long for the other side's response."
+    ),
+]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Do not write a report page.")]
 
 RUNS = Path("runs")
+SERVER = Path("server")
 
 
 def count_jobs(wanted: int | None) -> int:

@@ -127,7 +127,7 @@ class Per:
 
 
 Clip = Annotated[
-    Positive, Needs("the largest change of one weight", "try 1e-3, or ask `tacit advise`")
+    Positive, Needs("the largest change of one weight", "try 1e-3, or ask `tacit plan advise`")
 ]
 Norm = Annotated[Positive, Needs("the maximum L2 norm of an update", "try 1")]
 RunLoss = Annotated[float, Ge(1e-3), Le(50), Needs("a value"), Per("run")]

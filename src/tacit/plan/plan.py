@@ -84,7 +84,7 @@ class Plan:
     "private"` or `"no_trust"` and logistic regression, otherwise `plan`.
     """
     selected_by: Annotated[str, Len(1, 300)] | None = None
-    """How settings were chosen from data, if they were; `tacit tune` and `tacit sweep` write it. It
+    """How settings were chosen from data, if they were; `tacit plan tune` and `tacit plan sweep` write it. It
     changes no result. The privacy statement of the run repeats it, since no epsilon covers such a
     choice. Omit it if those rows were public or synthetic.
     """

@@ -27,7 +27,7 @@ An omitted key has its default. Unknown keys, values of the wrong type and contr
 before any data is read. `-o table.key=value` changes a key for one run, for example `tacit run plan.toml -o server.rounds=40`.
 `-o table.key=none` removes a key from the plan (`-o data.limit=none`), unless `none` is one of the key's values.
 
-An editor can complete keys and show their meaning as you type. `tacit schema > plan.schema.json` writes the JSON Schema
+An editor can complete keys and show their meaning as you type. `tacit plan schema > plan.schema.json` writes the JSON Schema
 of plans. The first line `#:schema ./plan.schema.json` of a plan refers to it (Taplo; Even Better TOML in VS Code).
 
 In Python each table is a dataclass: `tacit.Plan(name="mine", server=tacit.Server(rounds=40))`. If a `name` selects

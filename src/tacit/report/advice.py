@@ -109,7 +109,7 @@ def _noise(run: Summary, says: str, part: float) -> ResultFinding:
         kind="too few clients",
         says=f"{cost} {clients:,} clients are few for this noise.",
         change=(
-            "Recruit more clients: the noise in the mean shrinks with their number. `tacit advise`"
+            "Recruit more clients: the noise in the mean shrinks with their number. `tacit plan advise`"
             " estimates how many are enough."
         ),
     )

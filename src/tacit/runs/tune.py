@@ -156,7 +156,7 @@ def _describe_selection(plan: Plan, runs: int) -> str:
     before = f"{plan.selected_by}; then " if plan.selected_by else ""
     share = plan.data.validation or VALIDATION
     said = (
-        f"{before}tacit tune: the best of {runs} runs by accuracy on {share:.0%} of the training"
+        f"{before}tacit plan tune: the best of {runs} runs by accuracy on {share:.0%} of the training"
         " rows, held out"
     )
     return said if len(said) <= _LONGEST else said[len(before) :]
@@ -248,7 +248,7 @@ def _build_trial_plan(tree: dict[str, Any], settings: Settings, clients: int | N
     """Build the plan of one trial, evaluated after its last round on held-out training rows."""
     made = _apply_settings(tree, {**settings, "server.evaluate_every": settings["server.rounds"]})
     made["selected_by"] = (
-        "tacit tune: one of its runs, to choose from by accuracy on held-out training rows"
+        "tacit plan tune: one of its runs, to choose from by accuracy on held-out training rows"
     )
     if not made.get("data", {}).get("validation"):
         toml.override(made, f"data.validation={VALIDATION}")

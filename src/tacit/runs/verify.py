@@ -121,7 +121,7 @@ def _check_keys(folder: Path) -> list[FileCheck]:
     if not done:
         return []
     why = (
-        "the run has finished, but its key still exists; `tacit resume` or `tacit deploy"
+        "the run has finished, but its key still exists; `tacit resume` or `tacit deploy run"
         " --resume` deletes it"
     )
     return [FileCheck(file=name, state="not checked", why=why) for name in list_keys(folder)]

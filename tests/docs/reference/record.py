@@ -12,7 +12,7 @@ HEAD = f"""\
 `kind` names the kind of an entry; this page lists the fields of each kind. The format has version {VERSION}.
 
 Each line ends with `checksum`, a SHA-256 over the line and the checksum of the line before. A reader ignores unknown fields and kinds.
-`tacit verify RUN` checks the chain, the signatures and the files. In Python, `tacit.Run("my-1").entries` lists the entries.
+`tacit runs verify RUN` checks the chain, the signatures and the files. In Python, `tacit.Run("my-1").entries` lists the entries.
 """
 
 

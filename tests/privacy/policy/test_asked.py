@@ -162,7 +162,8 @@ def test_what_just_fits_is_allowed() -> None:
     assert find_refusals(POLICY, rounded) == [], "what floating point adds is not counted"
     assert find_refusals(None, ASKED) == [NO_POLICY]
     assert (
-        NO_POLICY == "there is no policy, so nothing is allowed; write one with `tacit policy init`"
+        NO_POLICY
+        == "there is no policy, so nothing is allowed; write one with `tacit site policy init`"
     )
 
 

@@ -27,7 +27,7 @@ WRONG = {
     '[allow]\ndisclosures = ["word"]': f"allow.disclosures.0 must be one of {TELLS}; got 'word'. Did you mean 'words'?",
     '[measures]\ncounts = "loud"': "measures.counts must be one of off, noisy, exact; got 'loud'.",
     '[plans]\nhashes = ["abc"]': (
-        "plans.hashes.0 must be 64 hexadecimal digits, as `tacit policy check` prints them; got 'abc'"
+        "plans.hashes.0 must be 64 hexadecimal digits, as `tacit site policy check` prints them; got 'abc'"
     ),
     "[limits]\nmax_epsilon_per_run = 0": "limits.max_epsilon_per_run: input should be greater than 0; got 0",
     '[limits]\nmax_epsilon_per_run = "2"': "limits.max_epsilon_per_run: input should be a valid number; got '2'",
@@ -39,7 +39,7 @@ WRONG = {
         f"allow.codecs must be among {CODECS}, your own as package.module:name, or '*'; got 'gausian'. Did you mean 'gaussian'?"
     ),
     '[allow]\nuser_code = ["mine.nets:Net"]': (
-        "allow.user_code.0: must end in @sha256: and the SHA-256 of its file, as `tacit policy check` prints it; got 'mine.nets:Net'"
+        "allow.user_code.0: must end in @sha256: and the SHA-256 of its file, as `tacit site policy check` prints it; got 'mine.nets:Net'"
     ),
     '[allow]\nuser_code = ["*"]': (
         "allow.user_code.0: write it as package.module:name, optionally followed by @sha256: and 64 hex digits; got '*'"
@@ -102,7 +102,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         load_policy(file)
     assert (
         str(error.value)
-        == f"{file} cannot be read (No such file or directory); without a policy nothing is allowed; write one with `tacit policy init`"
+        == f"{file} cannot be read (No such file or directory); without a policy nothing is allowed; write one with `tacit site policy init`"
     )
     file.write_bytes(b"a = '\xff'")
     with pytest.raises(PlanError) as error:

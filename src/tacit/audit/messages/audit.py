@@ -233,7 +233,7 @@ def _notes(job: Plan, found: AttackResult) -> list[str]:
     if not found.sizes:
         notes.append(
             "No layer that is sent has inputs for words or categories, so their presence is not "
-            "attacked; `tacit disclose` shows what is sent."
+            "attacked; `tacit plan disclose` shows what is sent."
         )
     if "number" in kinds or "picture" in kinds:
         what = "pixels or features of images" if "picture" in kinds else "values of numeric columns"
@@ -253,7 +253,7 @@ def _notes(job: Plan, found: AttackResult) -> list[str]:
         )
     if job.data.share is not None:
         notes.append(
-            "Rows that [data.share] discloses need no attack: `tacit disclose` lists them."
+            "Rows that [data.share] discloses need no attack: `tacit plan disclose` lists them."
         )
     if any(reading.who == BEFORE_NOISE for reading in found.readings):
         notes.append(

@@ -67,7 +67,7 @@ class Observed:
         if not trains:
             raise PlanError(
                 "audit reconstruct cannot attack filter.aggregate = 'heads': clients send only "
-                "their last layers, in the clear; `tacit disclose` shows such a message"
+                "their last layers, in the clear; `tacit plan disclose` shows such a message"
             )
         self.train, self.site, self.worker = trains[0], begun.arm.site, begun.arm.learner.worker()
         self.terms, self.codec = self.site.agreement, self.site.codec(1)

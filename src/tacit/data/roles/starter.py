@@ -113,7 +113,7 @@ def _count_training_rows(
     run or tuned.
 
     The rows are read as a run of the plan reads them, and once more with validation rows, as `tacit
-    tune` does.
+    plan tune` does.
     """
     data = Data(
         source=GIVEN,

@@ -31,45 +31,25 @@ from tacit.deployment.transport.server.endpoint import (
 from tacit.deployment.transport.superlink.listening_sockets import list_listening_sockets
 from tacit.errors import PeerError
 
+_START = "start it with `tacit server start`"
+
 
 def diagnose_server(folder: Path) -> Iterator[Finding]:
     """Check the server of a folder."""
+    yield from diagnose_server_quickly(folder, must_run=False)
     if not folder.is_dir():
-        yield Finding(
-            subject="folder",
-            state="problem",
-            detail=f"{folder} is not a folder",
-            remedy="start the server with `tacit server`",
-        )
         return
-    yield check_disk(folder)
-    try:
-        endpoint: ServerEndpoint | None = read_endpoint(folder)
-    except PeerError:
-        endpoint = None
-    if endpoint is None or endpoint.tls:
-        yield from _check_certificates(folder)
-    yield from check_secrets(
-        folder, [name for name in (AUTHORITY_KEY, SERVER_KEY) if endpoint is None or endpoint.tls]
-    )
+    endpoint = _find_endpoint(folder)
     if endpoint is None:
-        yield Finding(
-            subject="port",
-            state="warning",
-            detail="no server was started in this folder",
-            remedy="start it with `tacit server`",
-        )
         yield check_clock(None)
         return
-    yield from check_secrets(folder, (SECRET, SUPEREXEC_SECRET))
-    yield _check_port(endpoint)
     why, offset = probe_server(endpoint.address, folder / AUTHORITY if endpoint.tls else None)
     if why:
         yield Finding(
             subject="response",
             state="problem",
             detail=f"none from {endpoint.address}: {why}",
-            remedy="start it with `tacit server`",
+            remedy=_START,
         )
     else:
         yield Finding(
@@ -82,8 +62,45 @@ def diagnose_server(folder: Path) -> Iterator[Finding]:
         yield from _check_sites(folder)
 
 
+def diagnose_server_quickly(folder: Path, *, must_run: bool = True) -> Iterator[Finding]:
+    """Check what costs little: disk, certificates, secret files, process and port.
+
+    With `must_run` it is a problem if no server was started in the folder.
+    """
+    if not folder.is_dir():
+        yield Finding(
+            subject="folder",
+            state="problem",
+            detail=f"{folder} is not a folder",
+            remedy="start the server with `tacit server start`",
+        )
+        return
+    yield check_disk(folder)
+    endpoint = _find_endpoint(folder)
+    if endpoint is None or endpoint.tls:
+        yield from _check_certificates(folder)
+        yield from check_secrets(folder, (AUTHORITY_KEY, SERVER_KEY))
+    if endpoint is None:
+        yield Finding(
+            subject="port",
+            state="problem" if must_run else "warning",
+            detail="no server was started in this folder",
+            remedy=_START,
+        )
+        return
+    yield from check_secrets(folder, (SECRET, SUPEREXEC_SECRET))
+    yield _check_port(endpoint)
+
+
+def _find_endpoint(folder: Path) -> ServerEndpoint | None:
+    try:
+        return read_endpoint(folder)
+    except PeerError:
+        return None
+
+
 def _check_certificates(folder: Path) -> Iterator[Finding]:
-    remedy = f"run `tacit certs renew {folder}`, or make one with `tacit certs create {folder}`"
+    remedy = f"run `tacit server certs renew {folder}`, or make one with `tacit server certs create {folder}`"
     authority, finding = check_certificate(folder / AUTHORITY, remedy)
     yield finding
     own, finding = check_certificate(folder / SERVER_CERTIFICATE, remedy)
@@ -124,7 +141,7 @@ def _check_port(endpoint: ServerEndpoint) -> Finding:
             subject="port",
             state="problem",
             detail=f"process {endpoint.pid} has ended",
-            remedy="start it with `tacit server`",
+            remedy=_START,
         )
     if found is None:
         return Finding(
@@ -138,7 +155,7 @@ def _check_port(endpoint: ServerEndpoint) -> Finding:
             subject="port",
             state="problem",
             detail=detail,
-            remedy="stop it, and start it again with `tacit server`",
+            remedy="stop it, and start it again with `tacit server start`",
         )
     if len(found) > 1:
         others = ", ".join(

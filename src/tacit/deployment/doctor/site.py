@@ -36,6 +36,26 @@ def diagnose_site(folder: Path) -> Iterator[Finding]:
     """Check the site of a folder. Its rows are not read."""
     try:
         settings = read_site_settings(folder)
+    except TacitError:
+        yield from diagnose_site_quickly(folder)
+        return
+    yield from _check_folder(folder, settings)
+    yield _check_policy(folder)
+    yield _check_unit(settings)
+    yield _check_peers(settings)
+    yield _check_rows(folder, settings)
+    yield from _check_ledger(folder)
+    authority = folder / settings.authority if settings.authority else None
+    yield from check_server(settings.server, authority, settings.proxy)
+    yield _check_process(folder, must_run=False)
+
+
+def diagnose_site_quickly(folder: Path) -> Iterator[Finding]:
+    """Check what costs little: settings, disk, secret files, certificate, and that a process acts
+    for the site.
+    """
+    try:
+        settings = read_site_settings(folder)
     except TacitError as error:
         yield Finding(
             subject="settings",
@@ -44,34 +64,37 @@ def diagnose_site(folder: Path) -> Iterator[Finding]:
             remedy="create a site with `tacit site init`",
         )
         return
+    yield from _check_folder(folder, settings)
+    yield _check_process(folder, must_run=True)
+
+
+def _check_folder(folder: Path, settings: SiteSettings) -> Iterator[Finding]:
+    """Check settings, disk, secret files and the authority's certificate."""
     yield Finding(
         subject="settings", state="ok", detail=f"site {settings.name}, server {settings.server}"
     )
     yield check_disk(folder)
     yield from check_secrets(folder, (KEY, SIGNS, SECRET))
-    yield _check_policy(folder)
-    yield _check_unit(settings)
-    yield _check_peers(settings)
-    yield _check_rows(folder, settings)
-    yield from _check_ledger(folder)
-    authority = folder / settings.authority if settings.authority else None
-    if authority is not None:
-        yield check_certificate(authority, "ask the server's operator for ca.crt")[1]
-    yield from check_server(settings.server, authority, settings.proxy)
+    if settings.authority:
+        path = folder / settings.authority
+        yield check_certificate(path, "ask the server's operator for ca.crt")[1]
+
+
+def _check_process(folder: Path, *, must_run: bool) -> Finding:
+    """Check that a process acts for the site; without one a problem if it must run."""
     number = find_joined_process(folder)
-    if number is None:
-        yield Finding(
-            subject="joined",
-            state="warning",
-            detail="no process acts for this site",
-            remedy=f"start it with `tacit site join {folder}`",
-        )
-    else:
-        yield Finding(subject="joined", state="ok", detail=f"process {number}")
+    if number is not None:
+        return Finding(subject="joined", state="ok", detail=f"process {number}")
+    return Finding(
+        subject="joined",
+        state="problem" if must_run else "warning",
+        detail="no process acts for this site",
+        remedy=f"start it with `tacit site join {folder}`",
+    )
 
 
 def _check_policy(folder: Path) -> Finding:
-    remedy = f"write a strict one with `tacit policy init {folder / POLICY}`"
+    remedy = f"write a strict one with `tacit site policy init {folder / POLICY}`"
     try:
         policy = read_policy(folder)
     except TacitError as error:

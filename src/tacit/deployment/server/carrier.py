@@ -124,7 +124,7 @@ class SitesCarrier:
             raise RunError(
                 f"round {round_no}, {exchange}: {', '.join(away)} helped to sum updates securely and"
                 f" did not return within {self.messenger.settings.deadline:g} seconds; no site was"
-                f" asked in this round; `tacit deploy --resume {self.terms.run}` continues when it"
+                f" asked in this round; `tacit deploy run --resume {self.terms.run}` continues when it"
                 " is back"
             )
 
@@ -157,7 +157,7 @@ class SitesCarrier:
             )
         message = (
             f"round {round_no}, {exchange}: needs {least} sites, got {got}"
-            f" ({list_reasons(missing)}); nothing is lost: `tacit deploy --resume"
+            f" ({list_reasons(missing)}); nothing is lost: `tacit deploy run --resume"
             f" {self.terms.run}` continues when they are back, and with --min-sites {max(1, got)}"
             " without them"
         )

@@ -59,7 +59,7 @@ class Owner:
         policy = self.policy()
         if policy is None:
             raise PolicyError(
-                "policy: there is none, so nothing is allowed; `tacit policy init` writes one"
+                "policy: there is none, so nothing is allowed; `tacit site policy init` writes one"
             )
         return policy
 

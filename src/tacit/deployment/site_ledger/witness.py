@@ -56,7 +56,7 @@ class Witness:
         except (OSError, ValueError, KeyError, TypeError):
             raise LedgerError(
                 f"{self.file}: the witness of the ledger cannot be read; the site sends no response."
-                " To continue with the present ledger, run `tacit ledger accept-loss DIR` with the"
+                " To continue with the present ledger, run `tacit site ledger accept-loss DIR` with the"
                 " site's folder; it says what you give up"
             ) from None
 
@@ -99,6 +99,6 @@ class Witness:
 
 
 _REMEDY = (
-    "Restore the newest copy of the ledger. If it is lost, run `tacit ledger accept-loss DIR` with"
+    "Restore the newest copy of the ledger. If it is lost, run `tacit site ledger accept-loss DIR` with"
     " the site's folder to continue without it; the command says what you give up"
 )

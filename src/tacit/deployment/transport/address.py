@@ -38,5 +38,5 @@ def require_loopback(host: str, who: str) -> None:
     if not is_loopback(host):
         raise PeerError(
             f"{who} {host} needs TLS: without it only this machine (127.0.0.1) may be used; make"
-            " certificates with `tacit certs create`"
+            " certificates with `tacit server certs create`"
         )

@@ -70,7 +70,7 @@ def make_server_certificate(folder: Path, hosts: Sequence[str]) -> None:
     except FileNotFoundError as error:
         raise PeerError(
             f"a server certificate needs an authority, but {error.filename} is missing; make one"
-            f" with `tacit certs create {folder}`"
+            f" with `tacit server certs create {folder}`"
         ) from None
     assert isinstance(authority_key, ec.EllipticCurvePrivateKey)
     _refuse_ended(folder / AUTHORITY, authority)
@@ -105,8 +105,8 @@ def read_server_certificate(folder: Path) -> x509.Certificate:
         return x509.load_pem_x509_certificate(path.read_bytes())
     except (OSError, ValueError):
         raise PeerError(
-            f"{path} is missing or not a certificate; make one with `tacit certs create {folder}"
-            " --host NAME`"
+            f"{path} is missing or not a certificate; make one with `tacit server certs create {folder}"
+            " --name NAME`"
         ) from None
 
 
@@ -187,7 +187,7 @@ def _refuse_ended(path: Path, authority: x509.Certificate) -> None:
     if authority.not_valid_after_utc <= datetime.now(UTC):
         raise PeerError(
             f"{path} ended on {authority.not_valid_after_utc:%Y-%m-%d}; move it and {AUTHORITY_KEY}"
-            " away, make a new authority with `tacit certs create`, and invite every site again"
+            " away, make a new authority with `tacit server certs create`, and invite every site again"
         )
 
 

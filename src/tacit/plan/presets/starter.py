@@ -93,7 +93,7 @@ batches = {batches}                           # per epoch, for every client
 
 [codec]
 name = "rr"                           # one randomised bit per weight, randomised by each client
-epsilon = 1.0                         # per bit, not per update or run; `tacit privacy RUN` states the totals
+epsilon = 1.0                         # per bit, not per update or run; `tacit runs privacy RUN` states the totals
 clip = {clip:<31g}# largest change of one weight in one round
 
 [server]

@@ -155,7 +155,7 @@ def _deal_problems(plan: Plan) -> list[str]:
 
 
 def run_problems(plan: Plan) -> list[str]:
-    """A sentence if a run would have no test rows; `tacit disclose` works without any."""
+    """A sentence if a run would have no test rows; `tacit plan disclose` works without any."""
     return list_missing_test_rows(plan.data) if _needs_roles(plan.data) else []
 
 

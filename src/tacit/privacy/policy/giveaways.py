@@ -1,4 +1,4 @@
-"""Lines of a policy that allow more than the careful policy of `tacit policy init`, each with its
+"""Lines of a policy that allow more than the careful policy of `tacit site policy init`, each with its
 consequence.
 """
 

@@ -51,7 +51,7 @@ def _check_pin(text: str) -> Reference:
     found = Reference(text)
     if not found.sha256:
         raise ValueError(
-            "must end in @sha256: and the SHA-256 of its file, as `tacit policy check` prints it"
+            "must end in @sha256: and the SHA-256 of its file, as `tacit site policy check` prints it"
         )
     return found
 
@@ -65,7 +65,7 @@ class Plans:
     """Plans that may run here."""
 
     hashes: tuple[PlanHash, ...] | None = None
-    """Only plans with these hashes, which `tacit policy check` prints. The rules of the other
+    """Only plans with these hashes, which `tacit site policy check` prints. The rules of the other
     tables apply to them too.
     """
 
@@ -265,7 +265,7 @@ def load_policy(path: Path) -> Policy:
     except OSError as error:
         raise PlanError(
             f"{path} cannot be read ({error.strerror}); without a policy nothing is allowed; write"
-            " one with `tacit policy init`"
+            " one with `tacit site policy init`"
         ) from None
     except UnicodeDecodeError as error:
         raise PlanError(
@@ -334,7 +334,7 @@ def _explain(problem: Any) -> str:
         )
     if problem["type"] == "string_pattern_mismatch":
         return (
-            f"{key} must be 64 hexadecimal digits, as `tacit policy check` prints them; got"
+            f"{key} must be 64 hexadecimal digits, as `tacit site policy check` prints them; got"
             f" {problem['input']!r}"
         )
     if problem["type"] == "value_error":

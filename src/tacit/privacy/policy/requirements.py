@@ -13,7 +13,7 @@ from tacit.privacy.policy.user_code import refuse_user_code
 from tacit.privacy.site_ledger.spending import format_limit, format_micro, get_limit, to_micro
 from tacit.runs.record import DisclosedRows
 
-NO_POLICY = "there is no policy, so nothing is allowed; write one with `tacit policy init`"
+NO_POLICY = "there is no policy, so nothing is allowed; write one with `tacit site policy init`"
 INPUT_ROLES = ("label", "text", "numeric", "categorical", "image")
 """Roles of columns that a model reads."""
 

@@ -13,7 +13,7 @@ from tacit.privacy.policy.requirements import INPUT_ROLES, Requirements
 _Table = Allow | ColumnRoles | Limits | Measures | SharePolicy
 _HEAD = """\
 # What may happen to the rows on this machine. Everything that is not listed here is forbidden;
-# without this file, everything is. `tacit policy check {file} plan.toml` lists what it would
+# without this file, everything is. `tacit site policy check {file} plan.toml` lists what it would
 # refuse in a plan, and prints the plan's hash.
 """
 _NO_SHARE = """

@@ -1,6 +1,6 @@
 """The privacy statement for data owners, and short phrases about privacy for tables.
 
-`tacit check`, the report and its cards, `tacit privacy`, `--json` and notebooks all take their
+`tacit check`, the report and its cards, `tacit runs privacy`, `--json` and notebooks all take their
 wording from here, so they agree. Bounds are rounded up and always carry their unit. What no bound
 covers is listed by `unprotected`.
 """

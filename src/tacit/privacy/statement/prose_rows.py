@@ -104,7 +104,7 @@ def describe_planned_disclosure(share: RowSharing) -> str:
         f", l = {share.l:g}" if share.l is not None else ""
     )
     return (
-        f"rows that are identical {where} go to the server in full ({rule}); `tacit disclose` shows"
+        f"rows that are identical {where} go to the server in full ({rule}); `tacit plan disclose` shows"
         " which. The other rows:"
     )
 

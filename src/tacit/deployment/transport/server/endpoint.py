@@ -47,7 +47,7 @@ def read_endpoint(folder: Path) -> ServerEndpoint:
         return ServerEndpoint(**json.loads((folder / LINK).read_text()))
     except (OSError, ValueError, TypeError):
         raise PeerError(
-            f"{folder}: no server was started in this folder; start it with `tacit server`"
+            f"{folder}: no server was started in this folder; start it with `tacit server start`"
         ) from None
 
 

@@ -108,7 +108,7 @@ def call_with_retries(
     while True:
         if is_lost():
             raise PeerError(
-                f"server {address} has ended this run; start it again with `tacit deploy --resume`"
+                f"server {address} has ended this run; start it again with `tacit deploy run --resume`"
             )
         try:
             return method(request)

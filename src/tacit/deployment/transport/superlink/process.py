@@ -175,7 +175,7 @@ def _find_certificates(folder: Path) -> dict[str, Any]:
     for name in (AUTHORITY, SERVER_CERTIFICATE, SERVER_KEY):
         if not (folder / name).exists():
             raise PeerError(
-                f"TLS needs {folder / name}, which is missing; make it with `tacit certs create {folder}`"
+                f"TLS needs {folder / name}, which is missing; make it with `tacit server certs create {folder}`"
             )
     read_private(folder / SERVER_KEY)
     return {"ssl_certfile": folder / SERVER_CERTIFICATE, "ssl_keyfile": folder / SERVER_KEY}
@@ -245,7 +245,7 @@ def _is_healthy(endpoint: ServerEndpoint, folder: Path) -> bool:
     except ssl.SSLCertVerificationError as error:
         raise PeerError(
             f"the server's certificate is not valid ({error.verify_message}); make a new one with"
-            f" `tacit certs renew {folder}`"
+            f" `tacit server certs renew {folder}`"
         ) from None
     except OSError:
         return False

@@ -1,0 +1,1 @@
+"""`tacit audit`: attack what clients send."""

@@ -1,0 +1,1 @@
+"""`tacit data`: named data sets."""

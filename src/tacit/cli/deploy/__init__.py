@@ -1,0 +1,1 @@
+"""`tacit deploy run`: run a plan between sites."""

@@ -1,1 +1,0 @@
-"""Commands for servers, sites and their owners."""

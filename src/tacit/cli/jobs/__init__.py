@@ -1,1 +1,0 @@
-"""Commands that write, check, run and use plans and models."""

@@ -1,0 +1,1 @@
+"""`tacit plan`: improve a plan before it runs."""

@@ -1,1 +1,0 @@
-"""Commands that set up sites and servers: invitations, admission, keys and certificates."""

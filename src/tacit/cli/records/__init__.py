@@ -1,1 +1,0 @@
-"""Commands about past runs, data sets and papers."""

@@ -1,0 +1,1 @@
+"""`tacit runs`: read the records of past runs."""

@@ -1,0 +1,1 @@
+"""`tacit server start`: the server that sites join."""

@@ -1,0 +1,1 @@
+"""`tacit site`: the machine of a data owner."""

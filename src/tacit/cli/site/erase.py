@@ -1,0 +1,97 @@
+"""tacit site erase: rows of one client are used no more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli import tables
+from tacit.cli.options import AsJson, SiteFolder, Yes
+from tacit.cli.site.ledger import describe_account
+from tacit.errors import RunError
+
+if TYPE_CHECKING:
+    from tacit.deployment.upkeep.erasure import ErasurePlan
+
+
+def erase(
+    folder: SiteFolder,
+    client: Annotated[
+        str, typer.Argument(metavar="ID", help="The client's id, as it stands in your file.")
+    ],
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Erase a client: its rows are used no more, its private parts are deleted.
+
+    Charges stay, and the erasure becomes an entry of the ledger, under a
+    pseudonym. In runs under way the client responds no more. Models that
+    were trained before keep what they learned; the command says in which
+    runs. It cannot be undone. Your own file of rows is not changed.
+
+    \b
+    Examples:
+      tacit site erase hospital-a p0042
+    """
+    from tacit.deployment.upkeep.erasure import erase_client, prepare_erasure
+
+    plan = prepare_erasure(folder, client)
+    if not as_json:
+        for sentence in _describe(plan):
+            tables.say(sentence)
+    if not yes and not typer.confirm("Erase this client?", err=True):
+        raise RunError(f"{folder}: nothing was changed")
+    runs = erase_client(plan)
+    if as_json:
+        facts = {
+            "rows_in_file": plan.client.rows,
+            "was_erased_before": plan.account.erased_on is not None,
+            "runs_that_received_statistics": list(plan.told),
+            "open_runs": list(plan.open_runs),
+            "runs_with_deleted_parts": runs,
+        }
+        account = describe_account(plan.client.pseudonym, plan.owner.unit, plan.account)
+        tables.print_json({**account, **facts})
+        return
+    tables.line(f"{folder}: erased; private parts were deleted in {runs:,} runs")
+
+
+def _describe(plan: ErasurePlan) -> list[str]:
+    """What the erasure of a client does and what it cannot undo."""
+    rows, account = plan.client.rows, plan.account
+    found = {
+        None: "The file of rows cannot be read, so the id cannot be checked",
+        0: "No row of your file has this id: check how it is written",
+    }.get(rows, f"{rows or 0:,} rows of your file have this id")
+    said = [f"{found}. They take no part in any run that is offered from now on."]
+    if account.erased_on:
+        said.append(f"This client was erased on {account.erased_on}.")
+    if plan.open_runs:
+        said.append(
+            f"Under way: {', '.join(plan.open_runs)}. There the client responds no more, except in"
+            " a response that is being computed now. Statistics and numbers of clients that these"
+            " runs received before stay as they are. Delete the rows from your file only after"
+            " these runs have ended."
+        )
+    if plan.told:
+        said.append(
+            "Statistics of columns and numbers of clients were sent, possibly with this client's"
+            f" rows, to: {', '.join(plan.told)}."
+        )
+    if account.released_rows:
+        said.append(f"{account.released_rows:,} rows of this client were disclosed; they are gone.")
+    if not account.runs:
+        return [*said, "The ledger has no charge for this client, so no model was trained on it."]
+    used = ", ".join(account.runs)
+    bare = [run for run, one in account.runs.items() if one.cost.bare]
+    said.append(
+        f"Runs that used this client's rows: {used}. Their models keep what they learned from the"
+        " client; `tacit site ledger show --id` prints the epsilon per run that bounds it."
+    )
+    if bare:
+        said.append(
+            f"No epsilon bounds it in {', '.join(bare)}: ask the operator of the server to train"
+            " these models again."
+        )
+    return said

@@ -1,0 +1,124 @@
+"""tacit site: a data owner's machine. It joins a server, enforces its owner's policy, and keeps its
+own ledger.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from tacit.cli import tables
+from tacit.cli.options import LogJson, SiteFolder
+from tacit.cli.site.models import write_card
+from tacit.errors import RunError
+from tacit.log_lines import LineLog, log_context, select_json
+
+
+def join(
+    folder: SiteFolder,
+    with_parent: Annotated[
+        bool, typer.Option("--with-parent", hidden=True, help="Stop when standard input is closed.")
+    ] = False,
+    log_json: LogJson = False,
+) -> None:
+    """Join the server and respond to requests that the policy allows, until stopped.
+
+    The log on standard error has time, level, run and round in every line. It
+    has the full reason of a refusal; the server receives only the line of
+    the policy.
+
+    \b
+    Examples:
+      tacit site join hospital-a
+      tacit site join hospital-a --log-json
+    """
+    from tacit.deployment.site.owner_site import OwnerSite
+    from tacit.deployment.site.site_folder import (
+        JOINED,
+        KEY,
+        check_ready,
+        find_joined_process,
+        load_owner,
+        read_site_settings,
+    )
+    from tacit.deployment.transport.flower_messages import MAX_MESSAGE_BYTES
+    from tacit.deployment.transport.site.node import Node
+    from tacit.deployment.transport.superlink.process import end_with_parent
+
+    settings, stop = read_site_settings(folder), threading.Event()
+    select_json(log_json)
+    report = LineLog(settings.name)
+    check_ready(folder, report)
+    site = OwnerSite(replace(load_owner(folder, report), on_model=write_card))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    if with_parent:
+        end_with_parent()
+    node = Node(
+        address=settings.server,
+        root_certificate=folder / settings.authority if settings.authority else None,
+        key=folder / KEY,
+        folder=folder,
+        max_bytes=MAX_MESSAGE_BYTES,
+        proxy=settings.proxy,
+    )
+    if find_joined_process(folder) is not None:
+        raise RunError(
+            f"{folder}: another process has already joined for this site; stop it with"
+            f" `tacit site leave {folder}`"
+        )
+    (folder / JOINED).write_text(str(os.getpid()))
+    try:
+        node.run(site.handle, stop, lambda state: _report_state(report, state))
+    finally:
+        (folder / JOINED).unlink(missing_ok=True)
+
+
+def _report_state(report: LineLog, state: str) -> None:
+    """Log a state of the connection: one with a reason after a colon is a warning."""
+    with log_context(level="WARNING" if ":" in state else "INFO"):
+        report(state)
+
+
+def leave(folder: SiteFolder) -> None:
+    """Stop the process of `tacit site join`. Charges stay in the ledger."""
+    from tacit.deployment.site.site_folder import find_joined_process
+
+    number = find_joined_process(folder)
+    if number is None:
+        raise RunError(f"{folder}: no process of this site is running; nothing to stop")
+    os.kill(number, signal.SIGTERM)
+    for _ in range(100):
+        if find_joined_process(folder) is None:
+            tables.line(f"{folder}: left")
+            return
+        time.sleep(0.1)
+    raise RunError(f"{folder}: process {number} is still running, possibly in training; try again")
+
+
+def forget(
+    folder: SiteFolder,
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="A run that `tacit site status` lists as open.")
+    ],
+) -> None:
+    """End a run at your site that the server has not ended.
+
+    The site sends no more responses for the run and deletes its noise key.
+    Charges stay in the ledger, and the run cannot be resumed.
+
+    \b
+    Examples:
+      tacit site forget hospital-a newsgroups-3-1f2e3d4c
+    """
+    from tacit.deployment.site.site_folder import load_owner
+    from tacit.deployment.site.stored_runs import forget_run
+
+    forget_run(load_owner(folder), run)
+    tables.line(f"run {run}: ended here; its key is deleted, its charges stay")

@@ -1,0 +1,1 @@
+"""Commands at the top of the tree: a model, from plan to predictions."""
