@@ -10,7 +10,14 @@ from types import SimpleNamespace
 import pytest
 
 from tacit.cli import execute
-from tacit.deployment.doctor import diagnose_machine, diagnose_server, diagnose_site, finding
+from tacit.deployment.doctor import (
+    diagnose_machine,
+    diagnose_server,
+    diagnose_server_quickly,
+    diagnose_site,
+    diagnose_site_quickly,
+    finding,
+)
 from tacit.deployment.site.site_folder import LEDGER, POLICY, SETTINGS, SiteSettings, create_site
 from tacit.deployment.transport import certificates
 from tacit.privacy.policy import Limits, SiteLedger
@@ -155,3 +162,23 @@ def test_the_command(site, capsys) -> None:
     assert found["error"]["exit_code"] == 1
     assert execute(["site", "doctor", str(site)]) == 1
     assert "cannot be reached" in capsys.readouterr().out
+
+
+def test_quick_is_a_problem_only_if_nothing_runs(site, monkeypatch) -> None:
+    from tacit.deployment.doctor import site as module
+
+    found = states(diagnose_site_quickly(site))
+    assert found["joined"] == "problem"
+    assert not {"server", "ledger", "rows", "policy"} & set(found)
+    monkeypatch.setattr(module, "find_joined_process", lambda folder: 7)
+    assert set(states(diagnose_site_quickly(site)).values()) <= {"ok", "warning"}
+    (site / "secret").chmod(0o644)
+    assert states(diagnose_site_quickly(site))["secret"] == "problem"
+
+
+def test_quick_of_a_server_that_was_not_started(tmp_path) -> None:
+    certificates.make_authority(tmp_path)
+    certificates.make_server_certificate(tmp_path, [])
+    found = states(diagnose_server_quickly(tmp_path))
+    assert found["port"] == "problem"
+    assert not {"response", "clock", "sites"} & set(found)

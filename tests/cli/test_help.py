@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,14 @@ import typer
 
 from tacit.cli import app
 from tacit.cli.help_text import build_command
+from tests.cli import help_pages
 from tests.cli.made_up import tacit
+
+ROOT = Path(__file__).parents[2]
+MAY_DIFFER = {
+    "--out": {(False, "FILE"), (False, "DIR")},
+}
+"""Options whose value differs: `--out` names what a command writes, a file or a folder."""
 
 NAMES = re.compile(r"\[[a-z][a-z_.]*\]")
 
@@ -94,3 +103,49 @@ def test_a_usage_error_has_exit_code_2(
     assert said.code == 2
     assert "--help` has examples" in said.err
     assert "internal error" not in said.err
+
+
+def test_help_is_as_it_was_reviewed() -> None:
+    pinned = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    for package in ("typer", "rich", "click"):
+        if f"\n{package}=={version(package)}\n" not in pinned:
+            pytest.skip(f"{package} {version(package)} draws help in its own way")
+    written = help_pages.FILE.read_text(encoding="utf-8")
+    assert help_pages.render_pages() == written, f"read the new help, then run: {help_pages.WRITE}"
+
+
+def test_an_option_has_one_meaning_in_all_commands() -> None:
+    kinds: dict[str, set[tuple[bool, str]]] = {}
+    for words, command in SHOWN.items():
+        for parameter in command.params if words else ():
+            for option in parameter.opts if parameter.param_type_name == "option" else ():
+                kinds.setdefault(option, set()).add(
+                    (bool(parameter.is_flag), str(parameter.metavar or ""))
+                )
+    assert {option: found for option, found in kinds.items() if len(found) > 1} == MAY_DIFFER
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("show", "my-1"), "Did you mean `tacit runs show` or `tacit site ledger show`?"),
+        (("site", "jion"), "Did you mean `tacit site join`?"),
+        (("certs", "renew"), "Did you mean `tacit server certs`?"),
+        (("deploy", "plan.toml"), "No such command 'plan.toml'. `tacit deploy --help`"),
+    ],
+    ids=" ".join,
+)
+def test_an_unknown_command_is_answered_with_the_nearest(
+    words: tuple[str, ...], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = tacit(capsys, *words)
+    assert said.code == 2
+    assert hint in said.err
+
+
+def test_a_group_alone_prints_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    said = tacit(capsys, "site")
+    assert said.code == 2
+    assert "Take part" in said.out
+    assert said.err == ""
+    assert tacit(capsys, "runs").code == 0

@@ -1,4 +1,4 @@
-"""tacit site erase and tacit site ledger show --id: one patient's rights at a site."""
+"""tacit site erase and tacit site ledger show --client-id: one patient's rights at a site."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def show(capsys: Capture, site: Path, client: str) -> dict[str, object]:
-    said = tacit(capsys, "site", "ledger", "show", str(site / LEDGER), "--id", client, "--json")
+    said = tacit(
+        capsys, "site", "ledger", "show", str(site / LEDGER), "--client-id", client, "--json"
+    )
     assert said.code == 0, said.err
     found: dict[str, object] = json.loads(said.out)
     return found
@@ -58,7 +60,7 @@ def test_charges_of_one_patient(capsys: Capture, site: Path) -> None:
     assert found["micro_epsilon"] == sum(one["micro_epsilon"] for one in runs.values())
     assert (found["unit"], found["rows_in_file"]) == ("client = 'patient'", 2)
     assert found["erased_on"] is None
-    said = tacit(capsys, "site", "ledger", "show", str(site / LEDGER), "--id", "3")
+    said = tacit(capsys, "site", "ledger", "show", str(site / LEDGER), "--client-id", "3")
     assert "first-1" in said.out
     assert "all runs" in said.out
     assert "epsilon per client" in " ".join(said.out.split())
@@ -86,7 +88,7 @@ def test_a_patient_who_was_never_charged(capsys: Capture, site: Path) -> None:
 
 def test_a_ledger_away_from_its_site(capsys: Capture, site: Path, tmp_path: Path) -> None:
     (tmp_path / "copy.db").write_bytes((site / LEDGER).read_bytes())
-    said = tacit(capsys, "site", "ledger", "show", str(tmp_path / "copy.db"), "--id", "3")
+    said = tacit(capsys, "site", "ledger", "show", str(tmp_path / "copy.db"), "--client-id", "3")
     assert said.code != 0
     assert "site.toml" in said.err
 

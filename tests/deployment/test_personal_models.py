@@ -161,7 +161,7 @@ def test_a_private_layer_of_a_network(reviews, tmp_path) -> None:
     one = trained.owners[0]
     folder, rows = trained.model_at(one), pl.read_parquet(one.source)
     client = rows["client"][0]
-    with pytest.raises(RunError, match="name one with --client"):
+    with pytest.raises(RunError, match="name one with --client-id"):
         tacit.Run(folder).export("onnx", tmp_path / "none")
     done = tacit.Run(folder).export("safetensors", tmp_path / "one", client=client)
     ours = tacit.load(folder).predict_proba(rows, client=client)
@@ -197,12 +197,12 @@ def test_the_command_line(fedvocab, tmp_path, capsys) -> None:
     new, client = str(tmp_path / "new.csv"), rows["client"][0]
     assert execute(["predict", folder, new, "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["predictions"]) == 4
-    assert execute(["predict", folder, new, "--client", client]) == 0
-    assert execute(["predict", folder, new, "--client", "zz"]) != 0
+    assert execute(["predict", folder, new, "--client-id", client]) == 0
+    assert execute(["predict", folder, new, "--client-id", "zz"]) != 0
     assert "4 of 4 rows belong to 1 client" in capsys.readouterr().err
     assert execute(["predict", folder, new, "--unknown-clients", "none"]) != 0
     assert "must be refuse or base" in capsys.readouterr().err
-    assert execute(["export", folder, "--to", "onnx", "--client", client]) != 0
+    assert execute(["export", folder, "--to", "onnx", "--client-id", client]) != 0
     assert "which no format represents" in capsys.readouterr().err
 
 

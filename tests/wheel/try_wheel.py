@@ -80,7 +80,7 @@ def try_commands(tacit: Path, folder: Path) -> None:
     write_table(folder / "new.csv", 5, labelled=False)
     narrow = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1"}
     need(
-        "Commands" in execute(tacit, "--help", folder=folder, env=narrow),
+        "Train and use a model" in execute(tacit, "--help", folder=folder, env=narrow),
         "tacit --help lists the commands",
     )
     page = execute(tacit, "deploy", "run", "--help", folder=folder, env=narrow)

@@ -51,7 +51,9 @@ def _hint(group: Any, word: str, ctx: Any) -> str:
     everywhere = sorted(_list_paths(ctx.find_root().command, "tacit"), key=len)
     below = [f"{here} {name}" for name in group.commands]
     found = [path for path in everywhere if path.split()[-1] == word]
-    found += _find_near(word, below) or ([] if found else _find_near(word, everywhere))
+    found += _find_near(word, below) or (
+        [] if found or "." in word else _find_near(word, everywhere)
+    )
     named = [f"`{path}`" for path in dict.fromkeys(found)][:_MOST_HINTS]
     return f" Did you mean {' or '.join(named)}?" if named else ""
 

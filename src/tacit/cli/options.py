@@ -95,7 +95,19 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file
 Seeds = Annotated[
     str | None,
     typer.Option(
-        "--seeds", metavar="S,S", help="Run with each of these seeds.", show_default=False
+        "--seeds",
+        metavar="S,S",
+        help="Repeat with each of these seeds, instead of the usual ones.",
+        show_default=False,
+    ),
+]
+Page = Annotated[
+    Path, typer.Option("--page", metavar="FILE", help="Where to write the page of results.")
+]
+PageOrNone = Annotated[
+    Path | None,
+    typer.Option(
+        "--page", metavar="FILE", help="Also write a page of results.", show_default=False
     ),
 ]
 Encoding = Annotated[

@@ -81,7 +81,7 @@ LEDGER = Branch(
     },
 )
 SITE = Branch(
-    help="The machine of a data owner: it joins a server, and its policy decides what leaves.",
+    help="A data owner's machine. Its policy decides what leaves it.",
     example="tacit site join hospital-a",
     panels={
         "Take part": {
@@ -116,7 +116,7 @@ CERTS = Branch(
     panels={"Commands": {"create": certs.create, "renew": certs.renew}},
 )
 SERVER = Branch(
-    help="The server that sites join: it passes messages and never receives rows.",
+    help="The server that sites join. It never receives rows.",
     example="tacit server start --host 0.0.0.0 --port 8443",
     panels={
         "The server": {
@@ -139,7 +139,7 @@ DEPLOY = Branch(
     panels={"Commands": {"run": deploy_run.run, "rehearse": rehearse.rehearse}},
 )
 AUDIT = Branch(
-    help="Attack what clients send: recover words, labels, or the values behind tokens.",
+    help="Attack what clients send, to see what it reveals.",
     example="tacit audit reconstruct examples/fedvocab.toml --page audit.html",
     panels={"Commands": {"reconstruct": attacks.reconstruct, "tokens": attacks.tokens}},
 )

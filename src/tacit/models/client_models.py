@@ -161,13 +161,13 @@ class ClientModels:
         if column is None or not self.parts.by_column:
             raise DataError(
                 "predict(rows): each client has its own model, and clients of this simulation have"
-                " numbers instead of names; name the client of all rows with --client NUMBER"
+                " numbers instead of names; name the client of all rows with --client-id NUMBER"
             )
         if column not in table.columns:
             raise DataError(
                 f"predict(rows): the column {column!r} is missing. Each client has its own model,"
                 " and this column says whose a row is; add it, or name the client of all rows with"
-                " --client ID"
+                " --client-id ID"
             )
         return _normalise(table[column])
 

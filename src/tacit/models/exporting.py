@@ -52,7 +52,7 @@ def export_model(
         )
     if model.clients is not None:
         raise RunError(
-            f"export to {to!r}: each client has its own model; name one with --client ID. The export"
+            f"export to {to!r}: each client has its own model; name one with --client-id ID. The export"
             " then holds that client's private part"
         )
     if model.sources.secret:

@@ -123,7 +123,7 @@ class StoredModel:
         table, repairs = data.read_new_rows(rows, self.roles)
         if self.clients is None and (client is not None or unknown_clients != "refuse"):
             raise PlanError(
-                f"{self.name}: all clients have the same model; leave out --client and"
+                f"{self.name}: all clients have the same model; leave out --client-id and"
                 " --unknown-clients"
             )
         frame, notes = self.clean(table)
@@ -143,7 +143,7 @@ class StoredModel:
         Raise RunError if the model has a word table, DataError if the client has no personal model.
         """
         if self.clients is None:
-            raise PlanError(f"{self.name}: all clients have the same model; leave out --client")
+            raise PlanError(f"{self.name}: all clients have the same model; leave out --client-id")
         merged, encoder = self.clients.merge_parameters(client), self.clients.encoder
         rows, _ = encoder.encode(build_empty_table(self.roles, self.fitted))
         learner = training.build(self.network, Local(), rows, _NOBODY, encoder.module)

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 import typer
 
 from tacit.cli import tables
-from tacit.cli.options import RUNS, AllowCode, AsJson, Overrides, PlanFile, Quiet, RunName, Runs
+from tacit.cli.options import (
+    RUNS,
+    AllowCode,
+    AsJson,
+    Overrides,
+    PageOrNone,
+    PlanFile,
+    Quiet,
+    RunName,
+    Runs,
+    Seeds,
+)
 
 if TYPE_CHECKING:
     from tacit.audit.messages.audit import MessageAudit
@@ -21,10 +32,6 @@ _CLIENTS, _SEEDS = 20, 3
 Clients = Annotated[
     int | None,
     typer.Option("--clients", metavar="N", min=1, help=f"Clients to attack; default {_CLIENTS}."),
-]
-Seeds = Annotated[
-    str | None,
-    typer.Option("--seeds", metavar="S,S", help="Seeds; by default the plan's and the next two."),
 ]
 Texts = Annotated[
     int | None,
@@ -64,9 +71,6 @@ Into = Annotated[
         "--into", metavar="RUN", help="Also add the findings to the record of this finished run."
     ),
 ]
-Page = Annotated[
-    Path | None, typer.Option("--page", metavar="FILE", help="Also write a page with all tables.")
-]
 WithRows = Annotated[
     bool,
     typer.Option(
@@ -86,7 +90,7 @@ def reconstruct(
     search: Search = None,
     per_bit: PerBit = None,
     rows: WithRows = False,
-    page: Page = None,
+    page: PageOrNone = None,
     into: Into = None,
     as_json: AsJson = False,
     quiet: Quiet = False,

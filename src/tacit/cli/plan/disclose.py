@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli import tables
-from tacit.cli.options import AsJson, Overrides, PlanFile, PolicyFile
+from tacit.cli.options import AsJson, Overrides, PageOrNone, PlanFile, PolicyFile
 from tacit.cli.site.policy import read_unit, refusal
 from tacit.errors import PlanError
 
@@ -21,15 +21,6 @@ WithRows = Annotated[
     bool,
     typer.Option("--rows", help="Also write the rows that would be disclosed, next to the page."),
 ]
-Page = Annotated[
-    Path | None,
-    typer.Option(
-        "--page",
-        metavar="FILE",
-        help="Where to write the page about disclosed rows; disclosure.html by default.",
-        show_default=False,
-    ),
-]
 PAGE = Path("disclosure.html")
 
 
@@ -38,7 +29,7 @@ def disclose(
     overrides: Overrides = None,
     rows: WithRows = False,
     policy: PolicyFile = None,
-    page: Page = None,
+    page: PageOrNone = None,
     as_json: AsJson = False,
 ) -> None:
     """Preview what a plan would send. Nothing is sent.

@@ -18,10 +18,12 @@ from tacit.cli.options import (
     AsJson,
     Jobs,
     Overrides,
+    Page,
     PlanFile,
     PolicyFile,
     Quiet,
     Runs,
+    Seeds,
     count_jobs,
 )
 from tacit.errors import PlanError
@@ -45,15 +47,6 @@ Over = Annotated[
         help="A setting and its values; repeat it to combine several settings.",
     ),
 ]
-Seeds = Annotated[
-    str | None,
-    typer.Option(
-        "--seeds",
-        metavar="S,S",
-        help="Run each combination with these seeds; shows mean and interval.",
-    ),
-]
-Page = Annotated[Path, typer.Option("--page", metavar="FILE", help="Where to write the page.")]
 
 
 def sweep(

@@ -9,7 +9,7 @@ import typer
 
 from tacit.cli import tables
 from tacit.cli.exit_codes import Missed, Stopped
-from tacit.cli.options import RUNS, AsJson, Jobs, Overrides, PlanFile, Quiet, Runs, count_jobs
+from tacit.cli.options import RUNS, AsJson, Jobs, Overrides, Page, PlanFile, Quiet, Runs, count_jobs
 from tacit.cli.plan.sweep import SweepProgress
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ Out = Annotated[
         "--out", metavar="FILE", help="Where to write the best plan; PLAN-tuned.toml by default."
     ),
 ]
-Page = Annotated[Path, typer.Option("--page", metavar="FILE", help="Where to write the page.")]
 
 
 def tune(

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from tacit.cli import tables
 from tacit.cli.folders import (
@@ -18,16 +16,11 @@ from tacit.cli.folders import (
     locate_run,
     summarise_listed_run,
 )
-from tacit.cli.options import RUNS, AsJson, RunName, RunNames, Runs, Shuffle
+from tacit.cli.options import RUNS, AsJson, PageOrNone, RunName, RunNames, Runs, Shuffle
 from tacit.errors import RunError
 
 if TYPE_CHECKING:
     from tacit.privacy.accounting.shuffle import ShuffleEstimate
-
-Page = Annotated[
-    Path | None,
-    typer.Option("--page", metavar="FILE", help="Also write a page with their results by round."),
-]
 
 
 def list_runs(runs: Runs = RUNS, as_json: AsJson = False) -> None:
@@ -77,7 +70,9 @@ def show(run: RunName, runs: Runs = RUNS, as_json: AsJson = False) -> None:
     tables.files(folder)
 
 
-def compare(names: RunNames, runs: Runs = RUNS, page: Page = None, as_json: AsJson = False) -> None:
+def compare(
+    names: RunNames, runs: Runs = RUNS, page: PageOrNone = None, as_json: AsJson = False
+) -> None:
     """Compare runs: their results, and the settings in which they differ.
 
     \b

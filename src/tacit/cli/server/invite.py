@@ -96,10 +96,10 @@ def admit(
     folder: FolderOption = SERVER,
     fingerprint: Fingerprint = None,
 ) -> None:
-    """Admit a site by its request, or replace its keys. The server must be running.
+    """Admit a site by its request, or replace its keys.
 
-    The command shows the site's fingerprint. Ask its owner by phone for the
-    same digits, which `tacit site init` and `tacit site peers` print there.
+    The server must be running. The command shows the site's fingerprint. Ask
+    its owner by phone for the same digits, which `tacit site init` and `tacit site peers` print there.
 
     \b
     Examples:
@@ -118,7 +118,12 @@ def admit(
 
 
 def revoke(name: SiteNameArgument, folder: FolderOption = SERVER) -> None:
-    """Revoke the admission of a site. A running server refuses it at once."""
+    """Revoke the admission of a site; it is refused at once.
+
+    \b
+    Examples:
+      tacit server revoke hospital-a
+    """
     from tacit.deployment.transport.server.registry import revoke as revoke_site
 
     revoke_site(folder, name)
@@ -126,7 +131,12 @@ def revoke(name: SiteNameArgument, folder: FolderOption = SERVER) -> None:
 
 
 def restore(name: SiteNameArgument, folder: FolderOption = SERVER) -> None:
-    """Admit a revoked site again, with the keys it had."""
+    """Admit a revoked site again, with the keys it had.
+
+    \b
+    Examples:
+      tacit server restore hospital-a
+    """
     from tacit.deployment.transport.server.registry import restore as restore_site
 
     restore_site(folder, name)

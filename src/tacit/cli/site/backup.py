@@ -49,7 +49,7 @@ def restore(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder for the site.")],
     yes: Yes = False,
 ) -> None:
-    """Restore a site from a backup into a new folder. Budgets are not reset.
+    """Restore a site from a backup. Budgets are not reset.
 
     If this machine has seen a newer ledger of the site, the site sends no
     response until you put the newest ledger in place or accept the loss

@@ -23,10 +23,10 @@ def erase(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Erase a client: its rows are used no more, its private parts are deleted.
+    """Erase a client: its rows are used no more.
 
-    Charges stay, and the erasure becomes an entry of the ledger, under a
-    pseudonym. In runs under way the client responds no more. Models that
+    Its private parts are deleted. Charges stay, and the erasure becomes an
+    entry of the ledger, under a pseudonym. In runs under way the client responds no more. Models that
     were trained before keep what they learned; the command says in which
     runs. It cannot be undone. Your own file of rows is not changed.
 
@@ -87,7 +87,7 @@ def _describe(plan: ErasurePlan) -> list[str]:
     bare = [run for run, one in account.runs.items() if one.cost.bare]
     said.append(
         f"Runs that used this client's rows: {used}. Their models keep what they learned from the"
-        " client; `tacit site ledger show --id` prints the epsilon per run that bounds it."
+        " client; `tacit site ledger show --client-id` prints the epsilon per run that bounds it."
     )
     if bare:
         said.append(

@@ -79,7 +79,7 @@ def init(
     encoding: Encoding = None,
     header: Header = None,
 ) -> None:
-    """Set up a site from an invitation: its folder, its keys, and a policy to edit.
+    """Set up a site from an invitation, with a policy to edit.
 
     Nothing is sent. The command shows the server's fingerprint; ask its
     operator for the same digits by phone. Then send the .request file back,

@@ -27,7 +27,7 @@ def join(
     ] = False,
     log_json: LogJson = False,
 ) -> None:
-    """Join the server and respond to requests that the policy allows, until stopped.
+    """Join the server; respond to what the policy allows, until stopped.
 
     The log on standard error has time, level, run and round in every line. It
     has the full reason of a refusal; the server receives only the line of
@@ -87,7 +87,12 @@ def _report_state(report: LineLog, state: str) -> None:
 
 
 def leave(folder: SiteFolder) -> None:
-    """Stop the process of `tacit site join`. Charges stay in the ledger."""
+    """Stop the process of `tacit site join`. Charges stay in the ledger.
+
+    \b
+    Examples:
+      tacit site leave hospital-a
+    """
     from tacit.deployment.site.site_folder import find_joined_process
 
     number = find_joined_process(folder)

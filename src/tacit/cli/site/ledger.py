@@ -28,7 +28,7 @@ def show(
     client: Annotated[
         str | None,
         typer.Option(
-            "--id",
+            "--client-id",
             metavar="ID",
             help="Show one client, by its id in the site's file, run by run.",
         ),
@@ -38,14 +38,14 @@ def show(
     """Show the privacy loss charged to each client, largest first.
 
     Clients appear under pseudonyms that only their site can compute, so
-    --id needs the ledger in the folder of its site.
+    --client-id needs the ledger in the folder of its site.
     Exit code 6 if the last entry is damaged; `tacit site ledger verify` checks all entries.
 
     \b
     Examples:
       tacit site ledger show ledger.db
       tacit site ledger show ledger.db --limit 50
-      tacit site ledger show hospital-a/ledger.sqlite --id p0042
+      tacit site ledger show hospital-a/ledger.sqlite --client-id p0042
       tacit site ledger show ledger.db --json
     """
     from tacit.privacy.site_ledger.spending import format_micro

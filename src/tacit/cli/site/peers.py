@@ -11,9 +11,10 @@ from tacit.cli.options import AsJson, SiteFolder
 
 
 def peers(folder: SiteFolder, as_json: AsJson = False) -> None:
-    """Show the fingerprints of this site and of the other sites that the server admits.
+    """Show the fingerprints of this site and of the other sites.
 
-    Sites that take part in secure aggregation must know each other's keys.
+    The others are those that the server admits. Sites that take part in
+    secure aggregation must know each other's keys.
     The list comes from the server, so it proves nothing: call the owner of
     each site, compare all digits, and confirm with `tacit site confirm`.
 

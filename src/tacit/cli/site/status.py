@@ -25,7 +25,7 @@ def status(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a site's identity, connection, policy, spent privacy budget and runs.
+    """Show a site's connection, policy, spent privacy budget and runs.
 
     For each run: what was asked, what left the site (responses, bytes, rows,
     epsilon per client), what the site refused and why, and the last contact.

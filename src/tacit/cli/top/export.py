@@ -41,7 +41,7 @@ TestRows = Annotated[
 Client = Annotated[
     str | None,
     typer.Option(
-        "--client",
+        "--client-id",
         metavar="ID",
         help="With [private]: the client whose model is exported, with its private part.",
         show_default=False,
@@ -59,7 +59,7 @@ def export(
     allow_code: AllowCode = False,
     client: Client = None,
 ) -> None:
-    """Export a run's model with its feature extraction and a model card.
+    """Export a run's model, its features and a model card.
 
     RUN is a name that `tacit runs` lists, or a folder.
     The model card states the privacy guarantee. The export is compared with

@@ -72,7 +72,7 @@ TestRows = Annotated[
     Path | None,
     typer.Option(
         "--test",
-        metavar="TABLE",
+        metavar="FILE",
         help="With --from: a file with the test rows.",
         show_default=False,
     ),
@@ -102,10 +102,11 @@ def init(
     header: Header = None,
     force: Force = False,
 ) -> None:
-    """Write a commented plan, for the 20 Newsgroups example or for your own table.
+    """Write a plan with comments, for an example or your own table.
 
-    With --from, Tacit reads the table, guesses the role of each column and
-    prints each guess with a reason. Columns with personal data are left out.
+    Without --from it is the 20 Newsgroups example. With --from, Tacit reads
+    the table, guesses the role of each column and prints each guess with a
+    reason. Columns with personal data are left out.
     To change a role, edit the file or use --label, --client and --text.
 
     \b
@@ -125,7 +126,7 @@ def init(
     if len(table or ()) > 1:
         raise PlanError(
             "--from takes one table; join the tables first. Test rows may be in a separate file:"
-            " --test TABLE"
+            " --test FILE"
         )
     if epsilon is not None and one_bit is not None:
         raise PlanError(

@@ -81,10 +81,11 @@ def negotiate(
     deadline: Deadline = 60.0,
     as_json: AsJson = False,
 ) -> None:
-    """Agree on a range, levels and a secret before round one, without revealing local ranges.
+    """Agree on a range and a secret without revealing local ranges.
 
-    Each of 3 to 7 parties runs this command. All parties learn the minimum
-    and maximum over all ranges and a 128-bit secret, and nothing else. The
+    It is done before round one, and also fixes the quantisation levels. Each
+    of 3 to 7 parties runs this command. All parties learn the minimum and
+    maximum over all ranges and a 128-bit secret, and nothing else. The
     negotiation fails for all if a party disagrees, drops out or is late.
 
     \b

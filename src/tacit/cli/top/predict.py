@@ -46,7 +46,7 @@ Out = Annotated[
 Client = Annotated[
     str | None,
     typer.Option(
-        "--client",
+        "--client-id",
         metavar="ID",
         help="With [private]: the client whose model predicts all rows.",
         show_default=False,
@@ -75,7 +75,7 @@ def predict(
     client: Client = None,
     unknown_clients: Unknown = "refuse",
 ) -> None:
-    """Predict new rows with a run's model; prints CSV with a column `prediction`.
+    """Predict new rows with a run's model; prints CSV.
 
     RUN is a name that `tacit runs` lists, or a folder.
     Rows keep their order and need no label. Notes on stderr name differences

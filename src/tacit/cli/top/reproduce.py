@@ -89,7 +89,7 @@ def reproduce(
     out: Out = None,
     figures: Figures = False,
 ) -> None:
-    """Run a paper's experiments, compare its numbers with ours, and judge its claims.
+    """Run a paper's experiments, and judge its claims.
 
     Papers come with `pip install tacit-papers`. Each run is stored, so
     repeating the command continues a stopped reproduction. The exit code is

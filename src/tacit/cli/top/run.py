@@ -77,7 +77,7 @@ def resume(
         bool, typer.Option("--abandon", help="Abandon the run instead, and delete its keys.")
     ] = False,
 ) -> None:
-    """Resume a run that was stopped or killed, from its last finished round.
+    """Resume a stopped or killed run from its last finished round.
 
     RUN is a name that `tacit runs` lists, or a folder.
     The model is identical to the bit to that of an uninterrupted run.
