@@ -69,6 +69,12 @@ class PeerError(TacitError):
     exit_code = 5
 
 
+class AccessError(PeerError):
+    """The server does not allow it to this person: not in their role, not their run, or their access
+    is revoked.
+    """
+
+
 class PolicyError(TacitError):
     """A data owner's policy does not allow it; nothing left."""
 

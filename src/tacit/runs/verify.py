@@ -20,6 +20,9 @@ from tacit.runs.completeness import list_missing
 from tacit.runs.fingerprint import fingerprint_plan
 from tacit.runs.run_keys import list_keys
 
+RECORD_COPY = "record-copy"
+"""File in a folder that holds a copy of a run's record and plan without the model."""
+
 State = Literal["intact", "not intact", "not checked"]
 
 
@@ -203,6 +206,9 @@ def _check_stored(folder: Path, entries: list[record.Entry]) -> list[FileCheck]:
 
 def _check_hash(folder: Path, name: str, digest: str) -> FileCheck:
     path = folder / Path(name).name
+    if not path.exists() and (folder / RECORD_COPY).exists():
+        why = "this folder is a copy of the record alone"
+        return FileCheck(file=name, state="not checked", why=why)
     if not path.exists():
         return FileCheck(file=name, state="not intact", why="it is missing")
     if hashlib.sha256(path.read_bytes()).hexdigest() != digest:

@@ -21,12 +21,16 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from tacit.deployment.access.people import read_people, register_person, require_free_name
+from tacit.deployment.access.roles import Role
 from tacit.deployment.provisioning.fingerprint import (
+    fingerprint_person,
     fingerprint_server,
     fingerprint_site,
     format_fingerprint,
 )
 from tacit.deployment.provisioning.signed_files import (
+    AccessRequest,
     AdmissionRequest,
     Hex32,
     Invitation,
@@ -48,9 +52,10 @@ _INVITATIONS = "invitations.json"
 _DAY = 86_400
 
 
-class _OpenInvitation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _OpenInvitation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     token: Hex32
     expires: Seconds
+    role: Role | None = None
 
 
 @dataclass(frozen=True)
@@ -83,24 +88,34 @@ def load_identity(folder: Path, *, tls: bool) -> ServerIdentity:
     return ServerIdentity(key, (folder / AUTHORITY).read_text() if tls else None)
 
 
-def invite(folder: Path, site: str, address: str, days: int) -> Invitation:
-    """Make an invitation for a site, valid for some days; one made before for the same name is no
-    longer valid.
+def invite(
+    folder: Path, site: str, address: str, days: int, role: Role | None = None
+) -> Invitation:
+    """Make an invitation for a site, or with a role for a person, valid for some days; one made
+    before for the same name is no longer valid.
     """
     try:
         msgspec.convert(site, SiteName)
     except msgspec.ValidationError:
         raise PlanError(
-            f"site {site!r}: a name must have 1 to 64 letters, digits, dots, dashes or underscores,"
+            f"{'site' if role is None else role} {site!r}: a name must have 1 to 64 letters, digits, dots, dashes or underscores,"
             " and begin with a letter or digit"
         ) from None
-    known = read_registry(folder).get(site)
-    if known is not None and "revoked" not in known:
+    known, tls = read_registry(folder).get(site), read_endpoint(folder).tls
+    if role is not None:
+        require_free_name(folder, site)
+        if not tls:
+            raise PeerError(
+                "people reach a server from other machines by TLS only; start it without --plain"
+            )
+    elif site in read_people(folder):
+        raise PeerError(f"{site} is the name of a person; choose another name for the site")
+    elif known is not None and "revoked" not in known:
         raise PeerError(
             f"site {site} is already admitted; for new keys its owner runs `tacit site rekey`, and a"
             f" new folder needs `tacit server revoke {site}` first"
         )
-    identity, token = load_identity(folder, tls=read_endpoint(folder).tls), secrets.token_bytes(32)
+    identity, token = load_identity(folder, tls=tls), secrets.token_bytes(32)
     content = InvitationContent(
         server=address,
         authority=identity.authority,
@@ -108,9 +123,10 @@ def invite(folder: Path, site: str, address: str, days: int) -> Invitation:
         site=site,
         token=token.hex(),
         expires=int(time.time()) + days * _DAY,
+        role=role,
     )
     with _open_invitations(folder) as waiting:
-        waiting[site] = _OpenInvitation(hashlib.sha256(token).hexdigest(), content.expires)
+        waiting[site] = _OpenInvitation(hashlib.sha256(token).hexdigest(), content.expires, role)
     return sign_invitation(content, identity.key)
 
 
@@ -121,6 +137,11 @@ def examine_request(folder: Path, path: Path) -> tuple[AdmissionRequest, str]:
     invitation or replaces the keys that the site has now.
     """
     request = read_file(path, AdmissionRequest)
+    return request, check_request(folder, request)
+
+
+def check_request(folder: Path, request: AdmissionRequest) -> str:
+    """The fingerprint of a site whose request is in order; PeerError as in `examine_request`."""
     request.check_signatures()
     content, known = request.content, read_registry(folder).get(request.content.site)
     if known is not None and known["public_key"] == content.keys.node_key:
@@ -141,34 +162,67 @@ def examine_request(folder: Path, path: Path) -> tuple[AdmissionRequest, str]:
             )
     else:
         _check_token(folder, content.site, content.token)
-    fingerprint = fingerprint_site(content.site, content.keys.node_key, content.keys.signing_key)
-    return request, fingerprint
+    return fingerprint_site(content.site, content.keys.node_key, content.keys.signing_key)
 
 
-def _check_token(folder: Path, site: str, token: str | None) -> None:
-    """Raise PeerError unless the token is that of an open invitation. A server without TLS, which
-    is for trials on one machine, admits sites without a token.
+def check_access_request(folder: Path, request: AccessRequest) -> tuple[Role, str]:
+    """The role that a person was invited for, and the fingerprint of the certificate, which people
+    compare.
+
+    Raise PeerError unless the request is signed with the key of its certificate, and comes with the
+    token of an open invitation for a person.
+    """
+    content, der = request.content, request.check_signature()
+    require_free_name(folder, content.name)
+    role = _check_token(folder, content.name, content.token, for_person=True)
+    assert role is not None
+    return role, fingerprint_person(content.name, der)
+
+
+def admit_person(folder: Path, request: AccessRequest) -> Role:
+    """Admit the person of a request that is in order; the invitation is used up."""
+    role, _ = check_access_request(folder, request)
+    register_person(folder, request.content.name, role, request.content.certificate)
+    with _open_invitations(folder) as waiting:
+        waiting.pop(request.content.name, None)
+    return role
+
+
+def _check_token(
+    folder: Path, site: str, token: str | None, *, for_person: bool = False
+) -> Role | None:
+    """The role that an open invitation is for (None: a site); raise PeerError unless the token is
+    that of an open one of the right kind.
+
+    A server without TLS, which is for trials on one machine, admits sites without a token.
     """
     if token is None and not read_endpoint(folder).tls:
-        return
-    remedy = f"invite the site again with `tacit server invite {site}`"
+        return None
+    remedy = f"invite again with `tacit server invite {'--role ROLE ' if for_person else ''}{site}`"
     with _open_invitations(folder) as waiting:
         found = waiting.get(site)
     if found is None:
         raise PeerError(
-            f"request of site {site} refused: there is no open invitation for that name, it was used"
+            f"request of {site} refused: there is no open invitation for that name, it was used"
             f" before or never made; {remedy}"
+        )
+    if (found.role is not None) != for_person:
+        kinds = ("a person", "a site") if for_person else ("a site", "a person")
+        raise PeerError(
+            f"request of {site} refused: it is the request of {kinds[0]}, and the invitation is for"
+            f" {kinds[1]}; {remedy}"
         )
     if token is None or hashlib.sha256(bytes.fromhex(token)).hexdigest() != found.token:
         raise PeerError(
-            f"request of site {site} refused: its token is not that of the last invitation for this"
+            f"request of {site} refused: its token is not that of the last invitation for this"
             f" name; {remedy}"
         )
     if found.expires < time.time():
         raise PeerError(
-            f"request of site {site} refused: its invitation ended on"
+            f"request of {site} refused: its invitation ended on"
             f" {time.strftime('%Y-%m-%d', time.gmtime(found.expires))}; {remedy}"
         )
+    return found.role
 
 
 def admit(folder: Path, request: AdmissionRequest) -> None:

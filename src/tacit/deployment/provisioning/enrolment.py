@@ -65,11 +65,19 @@ class OpenedInvitation:
     fingerprint: str
 
 
-def open_invitation(path: Path) -> OpenedInvitation:
-    """Read and check an invitation. Only the comparison of fingerprints shows whose it is."""
+def open_invitation(path: Path, *, for_person: bool = False) -> OpenedInvitation:
+    """Read and check an invitation for a site, or for a person. Only the comparison of fingerprints
+    shows whose it is.
+    """
     invitation = read_file(path, Invitation)
     invitation.check_signature()
     content = invitation.content
+    if (content.role is not None) != for_person:
+        raise PeerError(
+            f"{path}: the invitation is for a person, as {content.role}; use `tacit server connect`"
+            if content.role
+            else f"{path}: the invitation is for a site; use `tacit site init --invite`"
+        )
     host, _ = split_address(content.server)
     if content.expires < time.time():
         raise PeerError(

@@ -27,6 +27,11 @@ def fingerprint_site(name: str, node_key: str, signing_key: str) -> str:
     return _fingerprint("site", name.encode(), node_key.encode(), bytes.fromhex(signing_key))
 
 
+def fingerprint_person(name: str, certificate: bytes) -> str:
+    """Fingerprint of a person: the name and the certificate (DER)."""
+    return _fingerprint("person", name.encode(), certificate)
+
+
 def _fingerprint(kind: str, *parts: bytes) -> str:
     return hashlib.sha256(msgspec.msgpack.encode(("tacit fingerprint", kind, *parts))).hexdigest()
 

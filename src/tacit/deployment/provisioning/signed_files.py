@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
+from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from tacit.deployment.transport.certificates import parse_node_key
+from tacit.deployment.access.roles import Role
+from tacit.deployment.transport.certificates import check_client_certificate, parse_node_key
 from tacit.errors import PeerError
 
 LARGEST_FILE = 65_536
@@ -38,9 +40,12 @@ class _CarriedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     pass
 
 
-class InvitationContent(_CarriedFile, frozen=True, kw_only=True):
+class InvitationContent(_CarriedFile, frozen=True, kw_only=True, omit_defaults=True):
     """What a server tells a site: its address, the certificate of its authority (PEM; None without
     TLS), the key that signs this, the site's name, a token that admits it once, and when it ends.
+
+    With a role it is an invitation for a person, and `site` is the person's name. The role only
+    tells the person; the server remembers for which one it made the token.
     """
 
     server: Annotated[str, msgspec.Meta(max_length=300)]
@@ -49,6 +54,7 @@ class InvitationContent(_CarriedFile, frozen=True, kw_only=True):
     site: SiteName
     token: Hex32
     expires: Seconds
+    role: Role | None = None
 
 
 class Invitation(_CarriedFile, frozen=True, kw_only=True):
@@ -117,7 +123,47 @@ class AdmissionRequest(_CarriedFile, frozen=True, kw_only=True):
             )
 
 
-Carried = TypeVar("Carried", Invitation, AdmissionRequest)
+class AccessRequestContent(_CarriedFile, frozen=True, kw_only=True):
+    """What a person asks: access under a name with a certificate (PEM), by the token of an
+    invitation.
+    """
+
+    name: SiteName
+    certificate: Annotated[str, msgspec.Meta(max_length=4096)]
+    token: Hex32
+
+
+class AccessRequest(_CarriedFile, frozen=True, kw_only=True):
+    """A person's request for access, signed with the key of the certificate in it."""
+
+    tacit: Literal["access request"] = "access request"
+    format: Literal[1] = 1
+    content: AccessRequestContent
+    proof: HexSignature
+
+    def check_signature(self) -> bytes:
+        """The certificate as DER; raise PeerError unless it can identify a person and its key signed
+        the request.
+        """
+        der = check_client_certificate(self.content.certificate)
+        key = x509.load_der_x509_certificate(der).public_key()
+        try:
+            assert isinstance(key, ec.EllipticCurvePublicKey)
+            key.verify(bytes.fromhex(self.proof), _signed(self.content), _SIGNED_BY)
+        except (InvalidSignature, ValueError):
+            raise PeerError(
+                f"request of {self.content.name} refused: it is not signed with the key of the"
+                " certificate in it; ask for the file again"
+            ) from None
+        return der
+
+
+Carried = TypeVar("Carried", Invitation, AdmissionRequest, AccessRequest)
+_WANTED: dict[type, str] = {
+    Invitation: "an invitation",
+    AdmissionRequest: "a request for admission",
+    AccessRequest: "a request for access",
+}
 
 
 def sign_invitation(content: InvitationContent, key: Ed25519PrivateKey) -> Invitation:
@@ -135,7 +181,12 @@ def prove_keys(
     )
 
 
-def encode_file(carried: Invitation | AdmissionRequest) -> bytes:
+def prove_certificate(content: AccessRequestContent, key: ec.EllipticCurvePrivateKey) -> str:
+    """Sign the content of a request for access with the key of its certificate."""
+    return key.sign(_signed(content), _SIGNED_BY).hex()
+
+
+def encode_file(carried: Invitation | AdmissionRequest | AccessRequest) -> bytes:
     """The text of a file to carry."""
     return msgspec.json.format(msgspec.json.encode(carried), indent=1) + b"\n"
 
@@ -144,7 +195,31 @@ def read_file(path: Path, kind: type[Carried]) -> Carried:
     """Read a carried file; raise PeerError if it is too large or not of that kind. Signatures are
     not checked here.
     """
-    wanted = "an invitation" if kind is Invitation else "a request for admission"
+    return decode_file(read_bytes(path, _WANTED[kind]), kind, str(path))
+
+
+def read_request(path: Path) -> AdmissionRequest | AccessRequest:
+    """Read the request of a site or of a person. Signatures are not checked here."""
+    return decode_request(read_bytes(path, "a request"), str(path))
+
+
+def decode_request(data: bytes, shown: str) -> AdmissionRequest | AccessRequest:
+    """The request of a site or of a person in a file that `shown` names."""
+    try:
+        is_access = msgspec.json.decode(data, type=_Kind).tacit == "access request"
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        is_access = False
+    if is_access:
+        return decode_file(data, AccessRequest, shown)
+    return decode_file(data, AdmissionRequest, shown)
+
+
+class _Kind(msgspec.Struct):
+    tacit: str
+
+
+def read_bytes(path: Path, wanted: str) -> bytes:
+    """The bytes of a carried file, which holds `wanted`."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
@@ -156,18 +231,30 @@ def read_file(path: Path, kind: type[Carried]) -> Carried:
         raise PeerError(
             f"{path} has more than {LARGEST_FILE:,} bytes and is not {wanted}; ask for the file again"
         )
+    return data
+
+
+def decode_file(data: bytes, kind: type[Carried], shown: str) -> Carried:
+    """Decode a carried file; raise PeerError if it is not of that kind."""
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise PeerError(
-            f"{path} is not {wanted} that this version of Tacit can read ({error}); ask for the file"
-            " again, or update Tacit"
+            f"{shown} is not {_WANTED[kind]} that this version of Tacit can read ({error}); ask for"
+            " the file again, or update Tacit"
         ) from None
 
 
-def _signed(content: InvitationContent | RequestContent) -> bytes:
-    kind = "invitation" if isinstance(content, InvitationContent) else "request"
+def _signed(content: InvitationContent | RequestContent | AccessRequestContent) -> bytes:
+    kind = _SIGNED_KINDS[type(content)]
     return msgspec.msgpack.encode(("tacit file", kind, content))
+
+
+_SIGNED_KINDS: dict[type, str] = {
+    InvitationContent: "invitation",
+    RequestContent: "request",
+    AccessRequestContent: "access request",
+}
 
 
 def _is_proved(keys: SiteKeys, proof: KeyProof, signed: bytes) -> bool:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -24,6 +25,9 @@ from tacit.files import replace_file
 AUTHORITY = "ca.crt"
 """The authority's certificate, by which sites verify the server; it is public."""
 AUTHORITY_KEY = "ca.key"
+CLIENT_CERTIFICATE = "client.crt"
+"""The certificate by which the server knows a person; it is signed with the person's own key."""
+CLIENT_KEY = "client.key"
 SERVER_CERTIFICATE = "server.crt"
 SERVER_KEY = "server.key"
 
@@ -31,6 +35,8 @@ _SERVER_DAYS = 90
 RENEWAL_DAYS = 30
 """A server's certificate is renewed once it is valid for fewer days than this."""
 _AUTHORITY_DAYS = 5 * 365
+_CLIENT_DAYS = 365
+_LONGEST_CLIENT_DAYS = 400
 _CLOCK_TOLERANCE = timedelta(hours=1)
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
@@ -96,6 +102,65 @@ def make_server_certificate(folder: Path, hosts: Sequence[str]) -> None:
     )
     replace_file(folder / SERVER_KEY, _encode_private_key(key))
     replace_file(folder / SERVER_CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM))
+
+
+def make_client_certificate(folder: Path) -> None:
+    """Write a person's key and a certificate signed with that key, valid for a year.
+
+    Only its fingerprint makes it known: the server's authority signs no certificate of people.
+    """
+    make_private_folder(folder)
+    _refuse_to_replace(folder / CLIENT_KEY)
+    key = ec.generate_private_key(ec.SECP384R1())
+    # The name is random: TLS looks certificates up by name, and it says nothing about the person.
+    name = f"Tacit client {secrets.token_hex(8)}"
+    certificate = (
+        _start_certificate(name, key, _CLIENT_DAYS, issuer=name)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_build_key_usage(signs_certificates=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA384())
+    )
+    replace_file(folder / CLIENT_KEY, _encode_private_key(key))
+    replace_file(folder / CLIENT_CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM))
+
+
+def check_client_certificate(pem: str) -> bytes:
+    """The certificate of a person as DER; raise PeerError unless it is valid now and its key on P-384
+    signed it.
+
+    A certificate that could sign others, or that is valid for years, is refused.
+    """
+    problem = "the certificate in the request is not one that `tacit server connect` makes"
+    try:
+        found = x509.load_pem_x509_certificate(pem.encode("ascii"))
+        found.verify_directly_issued_by(found)
+        constraints = found.extensions.get_extension_for_class(x509.BasicConstraints).value
+        usage = found.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+        key = found.public_key()
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm, x509.ExtensionNotFound):
+        raise PeerError(f"{problem}; ask for the file again") from None
+    if (
+        constraints.ca
+        or list(usage) != [ExtendedKeyUsageOID.CLIENT_AUTH]
+        or not isinstance(key, ec.EllipticCurvePublicKey)
+        or not isinstance(key.curve, ec.SECP384R1)
+        or found.public_bytes(serialization.Encoding.PEM).decode() != pem
+    ):
+        raise PeerError(f"{problem}; ask for the file again")
+    now = datetime.now(UTC)
+    if not found.not_valid_before_utc <= now < found.not_valid_after_utc:
+        raise PeerError(
+            f"the certificate in the request is valid from {found.not_valid_before_utc:%Y-%m-%d} to"
+            f" {found.not_valid_after_utc:%Y-%m-%d} only; check the clocks, and ask for a new request"
+        )
+    if found.not_valid_after_utc - now > timedelta(days=_LONGEST_CLIENT_DAYS):
+        raise PeerError(
+            f"the certificate in the request is valid for more than {_LONGEST_CLIENT_DAYS} days; ask"
+            " for a new request"
+        )
+    return found.public_bytes(serialization.Encoding.DER)
 
 
 def read_server_certificate(folder: Path) -> x509.Certificate:
@@ -192,14 +257,18 @@ def _refuse_ended(path: Path, authority: x509.Certificate) -> None:
 
 
 def _start_certificate(
-    subject: str, key: ec.EllipticCurvePrivateKey, days: int, latest: datetime | None = None
+    subject: str,
+    key: ec.EllipticCurvePrivateKey,
+    days: int,
+    latest: datetime | None = None,
+    issuer: str = "Tacit authority",
 ) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     end = now + timedelta(days=days)
     return (
         x509.CertificateBuilder()
         .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject)]))
-        .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Tacit authority")]))
+        .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)]))
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _CLOCK_TOLERANCE)

@@ -112,7 +112,9 @@ def open_http_client(
     )
 
 
-def _build_tls_context(root_certificate: Path, own: ClientCertificate | None) -> ssl.SSLContext:
+def _build_tls_context(
+    root_certificate: Path, own: ClientCertificate | None = None
+) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:

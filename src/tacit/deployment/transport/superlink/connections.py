@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 import uvicorn
 
 from tacit.deployment.transport.superlink.http_protocol import TimeLimitedProtocol
-from tacit.deployment.transport.superlink.renewed_context import RenewedContext
+from tacit.deployment.transport.superlink.renewed_context import CallersCertificates, RenewedContext
 
 HANDSHAKE_SECONDS = 5.0
 MAX_UNAUTHENTICATED = 256
@@ -125,13 +125,19 @@ class ConnectionTable:
 
 
 class ConnectionLimiter:
-    """Accepts connections on a socket. To uvicorn it is one of its servers. `on_close` is called
-    when the server begins to stop.
+    """Accepts connections on a socket. To uvicorn it is one of its servers.
+
+    `on_close` is called when the server begins to stop, `on_bad_certificate` with the address of a
+    client whose certificate TLS refuses, and why.
     """
 
-    def __init__(self, on_close: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        on_close: Callable[[], None] = lambda: None,
+        on_bad_certificate: Callable[[str, str], None] = lambda address, why: None,
+    ) -> None:
         self.table = ConnectionTable()
-        self._on_close = on_close
+        self._on_close, self._on_bad_certificate = on_close, on_bad_certificate
         self._listening: socket.socket | None = None
 
     def open(
@@ -200,7 +206,9 @@ class ConnectionLimiter:
                 ssl=context,
                 ssl_handshake_timeout=limit,
             )
-        except (OSError, asyncio.CancelledError):  # of TLS too
+        except (OSError, asyncio.CancelledError) as error:  # of TLS too
+            if isinstance(error, ssl.SSLCertVerificationError):
+                self._on_bad_certificate(new.peer[0], error.verify_message)
             self.table.remove(new)
             with contextlib.suppress(OSError):
                 new.socket.close()
@@ -232,9 +240,14 @@ class ConnectionLimiter:
 class LimitedServer(uvicorn.Server):
     """uvicorn's server with a limiter that accepts its connections."""
 
-    def __init__(self, config: uvicorn.Config, limiter: ConnectionLimiter) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        limiter: ConnectionLimiter,
+        callers: CallersCertificates | None = None,
+    ) -> None:
         super().__init__(config)
-        self._limiter = limiter
+        self._limiter, self._callers = limiter, callers
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start the application, then accept connections on the only socket."""
@@ -246,7 +259,7 @@ class LimitedServer(uvicorn.Server):
         if self.config.ssl is None:
             self._limiter.open(listening, self._protocol, lambda: None)
         else:
-            renewed = RenewedContext(self.config)
+            renewed = RenewedContext(self.config, self._callers)
             self._limiter.open(listening, self._protocol, renewed.get)
         self.servers = [self._limiter]  # type: ignore[list-item]
         self.started = True

@@ -12,6 +12,8 @@ from collections.abc import Callable
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from tacit.deployment.transport.superlink.request_filter import CERTIFICATE
+
 HEAD_SECONDS = 10.0
 HEAD_LIMIT = 65_536
 """Largest request head in bytes; a longer one ends its connection. Flower's own heads have about
@@ -33,14 +35,21 @@ class TimeLimitedProtocol(HttpToolsProtocol):
     _head_bytes: int | None = None
     """Bytes received of an incomplete head; None between a complete head and the next request."""
 
+    _certificate: bytes | None = None
+    """The certificate of the other side (DER), if TLS asked for one and has verified it."""
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timer of a new connection."""
         super().connection_made(transport)
+        line = transport.get_extra_info("ssl_object")
+        self._certificate = line.getpeercert(binary_form=True) if line else None
         self.loop.call_later(HEAD_SECONDS, self._end_if_silent)
 
     def on_message_begin(self) -> None:
         """Start to count the bytes of a head."""
         super().on_message_begin()
+        if self._certificate:
+            self.scope["extensions"] = {CERTIFICATE: self._certificate}  # type: ignore[dict-item]
         self._head_bytes = 0
 
     def on_headers_complete(self) -> None:

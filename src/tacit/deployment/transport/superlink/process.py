@@ -17,7 +17,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,8 +72,8 @@ class SuperLinkSettings:
     body_limit: int = BODY_LIMIT
 
 
-def serve(settings: SuperLinkSettings) -> None:
-    """Serve the SuperLink until SIGTERM or SIGINT."""
+def serve(settings: SuperLinkSettings, tell: Callable[[str], None] = lambda sentence: None) -> None:
+    """Serve the SuperLink until SIGTERM or SIGINT. `tell` receives the lines of the access log too."""
     folder = settings.folder
     if not settings.tls:
         require_loopback(settings.host, "server")
@@ -90,6 +90,7 @@ def serve(settings: SuperLinkSettings) -> None:
     # Imported here: it takes seconds, and a port in use should be reported at once.
     import uvicorn
 
+    from tacit.deployment.access.gateway import Gateway
     from tacit.deployment.transport.superlink.admitted_sites import AdmittedSites
     from tacit.deployment.transport.superlink.app import create_mailboxes, create_superlink
     from tacit.deployment.transport.superlink.connections import (
@@ -103,7 +104,9 @@ def serve(settings: SuperLinkSettings) -> None:
     redirect_flower_log(folder)
     app, is_registered = create_superlink(folder, host, port, superexec_secret)
     admitted, mailboxes = AdmittedSites(folder), create_mailboxes(app)
-    limiter = ConnectionLimiter(on_close=mailboxes.close)
+    gateway = Gateway(folder, settings.body_limit, tell) if settings.tls else None
+    on_bad_certificate = gateway.refuse_handshake if gateway else lambda address, why: None
+    limiter = ConnectionLimiter(mailboxes.close, on_bad_certificate)
     request_filter = RequestFilter(
         app,
         secret=secret.hex(),
@@ -113,6 +116,7 @@ def serve(settings: SuperLinkSettings) -> None:
         read_roster=admitted.read_roster,
         mailboxes=mailboxes,
         find_node=admitted.find_node,
+        people=gateway,
     )
     log_settings: dict[str, Any] = {
         "log_config": None,
@@ -132,7 +136,9 @@ def serve(settings: SuperLinkSettings) -> None:
     write_endpoint(folder, ServerEndpoint(host, port, settings.tls, os.getpid()))
     raise_file_limit()
     with _ignore_repeated_signals():
-        LimitedServer(config, limiter).run(sockets=[listening])
+        LimitedServer(config, limiter, gateway.people if gateway else None).run(sockets=[listening])
+    if gateway:
+        gateway.log.flush()
 
 
 @contextmanager

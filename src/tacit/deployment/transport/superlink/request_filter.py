@@ -12,9 +12,10 @@ from __future__ import annotations
 import asyncio
 import hmac
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from flwr.common.constant import SYSTEM_TIME_TOLERANCE, TIMESTAMP_HEADER, TIMESTAMP_TOLERANCE
 from flwr.proto.fleet_pb2 import PushMessagesRequest
@@ -38,6 +39,11 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 SMALL_BODY_BYTES = 65_536
 """Largest request body of a site that carries no part of a message."""
 
+PEOPLE = "/v1/tacit/"
+"""Where people call the server from other machines."""
+CERTIFICATE = "tacit.certificate"
+"""Where the protocol puts the certificate of the other side (DER), of which TLS has checked the key."""
+_RUNTIME = "/v1/runtime/"
 _SITES = "/v1/fleet/"
 _ROSTER = "/v1/fleet/tacit-roster"
 """Where a site asks for the public keys of the other sites; the filter itself responds."""
@@ -64,6 +70,40 @@ _MIN_BYTES_PER_SECOND = 32_768
 """A slower body is abandoned, after the first idle time."""
 
 
+@dataclass(frozen=True)
+class Head:
+    """What is known of a request before its body is read."""
+
+    path: str
+    headers: Mapping[str, str]
+    address: str
+    certificate: bytes | None
+
+
+class Answer(NamedTuple):
+    """A status and a body."""
+
+    status: int
+    body: bytes
+
+
+class RequestRefused(Exception):  # noqa: N818 - no error of ours
+    """A request that gets a status instead of a response, and no word of explanation to strangers."""
+
+    def __init__(self, status: int, body: bytes = b"") -> None:
+        self.status, self.body = status, body
+
+
+class PeopleCalls(Protocol):
+    """Decides about calls of people, and responds to them."""
+
+    def authorise(self, head: Head) -> int:
+        """Return how many bytes the body may have, or raise RequestRefused."""
+
+    def respond(self, head: Head, body: bytes) -> Answer:
+        """Respond to an authorised call."""
+
+
 class RequestFilter:
     """An ASGI application around the SuperLink's.
 
@@ -71,6 +111,7 @@ class RequestFilter:
     called for every accepted request, with the peer's address and port and the site's key (empty
     for the server's own commands). `read_roster` returns the names and public keys of all sites.
     `mailboxes` pass messages on from memory; `find_node` returns Flower's id of a site by its key.
+    `people` decides about requests that come with a certificate; without it there are none.
     """
 
     def __init__(
@@ -84,6 +125,7 @@ class RequestFilter:
         read_roster: Callable[[], bytes] = lambda: b"{}",
         mailboxes: Mailboxes | None = None,
         find_node: Callable[[bytes], int | None] = lambda key: None,
+        people: PeopleCalls | None = None,
     ) -> None:
         self._app = app
         self._secret = secret.encode()
@@ -93,6 +135,7 @@ class RequestFilter:
         self._read_roster = read_roster
         self._mailboxes, self._find_node = mailboxes, find_node
         self._verified: dict[bytes, tuple[str, bytes]] = {}
+        self._people = people
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the head of a request, read its body within limits, and pass it on."""
@@ -104,26 +147,34 @@ class RequestFilter:
         if scope["path"] == "/health" and scope["method"] in ("GET", "HEAD"):
             await _respond(send, 200)
             return
+        people = self._find_people(scope)
         try:
-            limit = await self._authorise(scope)
+            limit = await (
+                self._authorise_person(people, scope) if people else self._authorise(scope)
+            )
             body = await _read_body(_read_headers(scope), receive, limit)
             if body and scope["path"] == f"{_SITES}push-messages":
                 _check_responses(body)
-        except _RequestRefused as refusal:
-            await _respond(send, refusal.status)
+        except RequestRefused as refusal:
+            await _respond(send, refusal.status, refusal.body)
             return
         if body is not None and scope["path"] == _ROSTER:
             await _respond(send, 200, await asyncio.to_thread(self._read_roster))
         elif body is not None and scope["path"] in (WAIT_PATH, REPLY_PATH, EXCHANGE_PATH):
-            await self._pass_on(scope, body, receive, send)
+            await self._pass_on(scope, body, receive, send, people)
+        elif people and body is not None and scope["path"].startswith(PEOPLE):
+            answer = await asyncio.to_thread(people.respond, _read_head(scope), body)
+            await _respond(send, answer.status, answer.body, keep_open=True)
         elif body is not None:
             if scope["path"] == _DEACTIVATE and self._mailboxes is not None:
                 self._mailboxes.disconnect(self._read_node(scope) or 0)
             await self._app(scope, _replay(body, receive), send)
 
-    async def _pass_on(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+    async def _pass_on(
+        self, scope: Scope, body: bytes, receive: Receive, send: Send, people: PeopleCalls | None
+    ) -> None:
         """Take a message or a response into memory, or wait there for one. The connection stays
-        open.
+        open. What a person waited for is sent only if the person still may have it.
         """
         node, path, boxes = self._read_node(scope), scope["path"], self._mailboxes
         if boxes is None or (node is None and path != EXCHANGE_PATH):
@@ -145,6 +196,12 @@ class RequestFilter:
         except ValueError:
             await _respond(send, 400)
             return
+        if people is not None:
+            try:
+                await asyncio.to_thread(people.authorise, _read_head(scope))
+            except RequestRefused as refusal:
+                await _respond(send, refusal.status, refusal.body)
+                return
         if answer is not None:
             data = answer if isinstance(answer, bytes) else direct_messages.pack(answer)
             await _respond(send, 200, data, keep_open=True)
@@ -154,20 +211,37 @@ class RequestFilter:
         key = _read_headers(scope).get(FLEET_HTTP_PUBLIC_KEY_HEADER, "")
         return self._find_node(b64decode(key)) if key else None
 
+    def _find_people(self, scope: Scope) -> PeopleCalls | None:
+        """Who decides about a request if a person makes it: a call to the server, or messages of a
+        run that come without the server's own secret.
+        """
+        is_call = scope["path"].startswith(PEOPLE)
+        is_carried = scope["path"].startswith(_RUNTIME) and _find_certificate(scope) is not None
+        if scope["method"] != "POST" or not (is_call or is_carried):
+            return None
+        return self._people
+
+    async def _authorise_person(self, people: PeopleCalls, scope: Scope) -> int:
+        """Return how many bytes the body of a person's request may have."""
+        head = _read_head(scope)
+        limit = await asyncio.to_thread(people.authorise, head)
+        self._on_authenticated(scope.get("client"), head.certificate)
+        return limit
+
     async def _authorise(self, scope: Scope) -> int:
         """Return how many bytes the body may have; raise if the request is not allowed."""
         path, headers = scope["path"], _read_headers(scope)
         call = path.removeprefix(_SITES) if path.startswith(_SITES) else None
         if scope["method"] != "POST" or not (path.startswith(_SERVER) or call in _SITE_CALLS):
-            raise _RequestRefused(404)
+            raise RequestRefused(404)
         if call is None:
             if not hmac.compare_digest(headers.get(SECRET_HEADER, "").encode(), self._secret):
-                raise _RequestRefused(401)
+                raise RequestRefused(401)
             self._on_authenticated(scope.get("client"), b"")
             return self._body_limit
         # This may query a database, so it must not block the event loop.
         if not await asyncio.to_thread(self._is_signed_by_site, headers):
-            raise _RequestRefused(401)
+            raise RequestRefused(401)
         self._on_authenticated(scope.get("client"), headers[FLEET_HTTP_PUBLIC_KEY_HEADER])
         return _SITE_CALLS[call] or self._body_limit
 
@@ -195,9 +269,15 @@ class RequestFilter:
             return False
 
 
-class _RequestRefused(Exception):  # noqa: N818 - no error of ours
-    def __init__(self, status: int) -> None:
-        self.status = status
+def _find_certificate(scope: Scope) -> bytes | None:
+    found: bytes | None = scope.get("extensions", {}).get(CERTIFICATE)
+    return found
+
+
+def _read_head(scope: Scope) -> Head:
+    client = scope.get("client")
+    address = str(client[0]) if client else "unknown"
+    return Head(scope["path"], _read_headers(scope), address, _find_certificate(scope))
 
 
 def _read_headers(scope: Scope) -> dict[str, str]:
@@ -217,7 +297,7 @@ async def _read_body(headers: dict[str, str], receive: Receive, limit: int) -> b
     """
     stated = headers.get("content-length", "0")
     if not stated.isdecimal() or int(stated) > limit or "content-encoding" in headers:
-        raise _RequestRefused(413)
+        raise RequestRefused(413)
     parts: list[bytes] = []
     length = 0
     started = asyncio.get_running_loop().time()
@@ -231,13 +311,13 @@ async def _read_body(headers: dict[str, str], receive: Receive, limit: int) -> b
             async with asyncio.timeout(min(allowed, _IDLE_SECONDS)):
                 event = await receive()
         except TimeoutError:
-            raise _RequestRefused(408) from None
+            raise RequestRefused(408) from None
         if event["type"] == "http.disconnect":
             return None
         parts.append(event.get("body", b""))
         length += len(parts[-1])
         if length > limit:
-            raise _RequestRefused(413)
+            raise RequestRefused(413)
         if not event.get("more_body", False):
             return b"".join(parts)
 
@@ -252,16 +332,16 @@ def _check_responses(body: bytes) -> None:
     try:
         request = PushMessagesRequest.FromString(body)
     except DecodeError:
-        raise _RequestRefused(400) from None
+        raise RequestRefused(400) from None
     if any(
         message.metadata.src_node_id != request.node.node_id for message in request.messages_list
     ):
-        raise _RequestRefused(403)
+        raise RequestRefused(403)
     if (
         len(request.message_object_trees) > 1
         or sum(map(_count_objects, request.message_object_trees)) > MAX_OBJECTS
     ):
-        raise _RequestRefused(413)
+        raise RequestRefused(413)
 
 
 def _count_objects(tree: ObjectTree) -> int:
