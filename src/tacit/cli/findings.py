@@ -18,7 +18,7 @@ Quick = Annotated[
     bool,
     typer.Option(
         "--quick",
-        help="Check only the process, its port, certificates, secret files and disk: under 1 s.",
+        help="Check only the process, its port, certificates, secret files and disk.",
     ),
 ]
 
