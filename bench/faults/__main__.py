@@ -27,6 +27,11 @@ _FIGURES = ("arrived", "uncharged", "double", "other_totals", "unanswered", "dam
 
 def main(words: Sequence[str] | None = None) -> int:
     """Make the runs and return the exit code."""
+    given = list(sys.argv[1:] if words is None else words)
+    if given[:1] == ["table"]:
+        from bench.faults import table
+
+        return table.main(given[1:])
     parser = argparse.ArgumentParser(prog="python -m bench faults", description=__doc__)
     parser.add_argument("--site-kills", type=int, default=20, help="kill -9 of a site (default 20)")
     parser.add_argument(

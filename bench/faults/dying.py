@@ -1,16 +1,20 @@
 """`python -m bench.faults.dying FOLDER ARGUMENTS…`: a command of Tacit that dies where it is told
 to, as by kill -9.
 
-FOLDER/die holds the name of a point; the process kills itself when it comes to it next. Whatever
-reaches the server is written to FOLDER/arrived.jsonl, before anything else happens to it.
+FOLDER/die holds the name of a point; the process kills itself when it comes to it next. A run waits
+before each request that FOLDER/hold names, and writes it to FOLDER/held. FOLDER/clock is how many
+seconds a site's clock is ahead. Whatever reaches the server is written to FOLDER/arrived.jsonl,
+before anything else happens to it.
 """
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +24,7 @@ from tacit.errors import WireError
 from tacit.protocol.messages.signed_message import read
 
 DIE, ARRIVED = "die", "arrived.jsonl"
+HOLD, HELD, CLOCK = "hold", "held", "clock"
 FIRST_SITE_POINTS = ("before opened", "after opened", "before begun", "after begun")
 """Where a site comes before round one only."""
 SITE_POINTS = (
@@ -55,14 +60,16 @@ def main() -> None:
 def _site(folder: Path) -> None:
     from tacit.deployment.site.owner_site import OwnerSite
     from tacit.deployment.site.participation import Participation
-    from tacit.deployment.transport.site.node import Node
+    from tacit.deployment.transport.site.server_connection import ServerConnection
     from tacit.privacy.policy import SiteLedger
 
     _mortal(folder, OwnerSite, "_respond_to_offer", "opened")
     _mortal(folder, Participation, "begin", "begun")
     _mortal(folder, SiteLedger, "reserve", "reserved")
     _mortal(folder, SiteLedger, "store", "stored")
-    _mortal(folder, Node, "_push_response", "sent")
+    _mortal(folder, ServerConnection, "send_reply", "sent")
+    if (folder / CLOCK).exists():
+        _set_clock_ahead(float((folder / CLOCK).read_text()))
 
 
 def _deploy(folder: Path) -> None:
@@ -78,11 +85,37 @@ def _deploy(folder: Path) -> None:
             _write_down(folder / ARRIVED, data)
         return found
 
+    request = Messenger.request
+
+    def held(messenger: Messenger, kind: Any, round_no: int, *given: Any, **named: Any) -> Any:
+        _hold(folder, f"{kind} {round_no}")
+        return request(messenger, kind, round_no, *given, **named)
+
+    Messenger.request = held  # type: ignore[method-assign]
     FlowerChannel.collect = collected  # type: ignore[method-assign]
     _mortal(folder, Messenger, "request", "asked")
     _mortal(folder, FlowerChannel, "send", "mailed")
     _mortal(folder, FlowerChannel, "collect", "collected")
     _mortal(folder, checkpoint, "write", "checkpoint")
+
+
+def _hold(folder: Path, point: str) -> None:
+    """Wait as long as FOLDER/hold names a point."""
+    while point in _read_lines(folder / HOLD):
+        (folder / HELD).write_text(point)
+        time.sleep(0.05)
+
+
+def _read_lines(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def _set_clock_ahead(seconds: float) -> None:
+    """Let a site sign its requests with another time."""
+    from flwr.supernode import node_auth_http_interceptor as signer
+
+    now = signer.now
+    signer.now = lambda: now() + datetime.timedelta(seconds=seconds)
 
 
 def _write_down(path: Path, data: bytes | None) -> None:
