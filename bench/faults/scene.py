@@ -23,14 +23,14 @@ from bench.faults.field import Mortal, until
 from bench.faults.ledgers import Verdict, judged, totals
 from bench.faults.trial import run_of
 from tacit.api import Run
-from tacit.cli.federation.rehearse import POLICY_OF_A_REHEARSAL
+from tacit.cli.deploy.rehearse import POLICY_OF_A_REHEARSAL
 from tacit.deployment.server import job
 from tacit.plan import Plan
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
 from tacit.simulation.rehearsal import Rehearsal, prepare_rehearsal
 
-DEPLOY, SERVER = ["deploy"], ["server"]
+DEPLOY, SERVER = ["deploy", "run"], ["server", "start"]
 """Words of the commands that start a run and a server."""
 NAMES = ("a", "b", "c")
 SPACES = "TACIT_FAULT_SPACES"
@@ -62,13 +62,23 @@ def make_spaces(beginning: str) -> Iterator[None]:
             words = ["netns", f"{beginning}s", "type", "veth", "peer", "name", ends[1]]
             ip("link", "add", ends[0], *words, "netns", f"{beginning}{name}")
             for space, end, last in (("s", ends[0], 1), (name, ends[1], 2)):
-                ip("-n", f"{beginning}{space}", "addr", "add", f"10.78.{number}.{last}/24", "dev", end)
+                ip(
+                    "-n",
+                    f"{beginning}{space}",
+                    "addr",
+                    "add",
+                    f"10.78.{number}.{last}/24",
+                    "dev",
+                    end,
+                )
                 ip("-n", f"{beginning}{space}", "link", "set", end, "up")
             ip("-n", f"{beginning}{name}", "route", "add", ADDRESS, "via", f"10.78.{number}.1")
         yield
     finally:
         for which in ("s", *NAMES):
-            subprocess.run(["ip", "netns", "del", f"{beginning}{which}"], check=False, capture_output=True)
+            subprocess.run(
+                ["ip", "netns", "del", f"{beginning}{which}"], check=False, capture_output=True
+            )
 
 
 @dataclass
@@ -234,9 +244,7 @@ class Scene:
                 "unanswered": found.unanswered,
                 "damaged": found.damaged,
             },
-            "charges": {
-                one.name: sorted(totals(one, run_name).values()) for one in folders
-            },
+            "charges": {one.name: sorted(totals(one, run_name).values()) for one in folders},
             "missing": [
                 [one.round_no, one.exchange, one.site, one.reason, one.seconds] for one in missing
             ],
@@ -248,7 +256,7 @@ def open_scene(folder: Path, plan: Plan, mounts: Sequence[Path] = ()) -> Iterato
     """Yield a scene whose server and sites run; all of it ends with the block. `mounts` are folders
     on small disks of their own.
     """
-    from tacit.cli.federation.server import make_certificates
+    from tacit.cli.server.start import make_certificates
     from tacit.deployment.site.site_folder import POLICY, SiteSettings, create_site
     from tacit.deployment.transport.certificates import AUTHORITY
     from tacit.deployment.transport.server.registry import find_online_sites, register
@@ -261,7 +269,7 @@ def open_scene(folder: Path, plan: Plan, mounts: Sequence[Path] = ()) -> Iterato
             stack.enter_context(_small_disk(path))
         make_certificates(server, [host])
         port = 8443 if has_spaces else 18_777
-        words = ["--folder", str(server), "--host", host, "--port", str(port)]
+        words = [str(server), "--host", host, "--port", str(port)]
         scene.server.words = ["-m", "tacit", *SERVER, *words]
         try:
             scene.server.start()
@@ -304,7 +312,9 @@ def _responds(server: Path) -> bool:
 @contextlib.contextmanager
 def _small_disk(path: Path) -> Iterator[None]:
     path.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=700", "tmpfs", str(path)], check=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=24m,mode=700", "tmpfs", str(path)], check=True
+    )
     try:
         yield
     finally:

@@ -39,18 +39,30 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args(words)
     if asked.inside:
-        (asked.inside / "result.json").write_text(json.dumps(_make(ROWS[asked.rows[0]], asked.inside)))
+        (asked.inside / "result.json").write_text(
+            json.dumps(_make(ROWS[asked.rows[0]], asked.inside))
+        )
         return 0
     found: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name in asked.rows or ROWS:
         if name in found and not asked.again and not asked.rows:
             continue
         found[name] = _run_row(ROWS[name])
-        RESULTS.write_text(json.dumps({one: found[one] for one in ROWS if one in found}, indent=1) + "\n")
+        RESULTS.write_text(
+            json.dumps({one: found[one] for one in ROWS if one in found}, indent=1) + "\n"
+        )
         problems = list_problems(ROWS[name], found[name], found.get("undisturbed", {}))
-        print(f"{'ok  ' if not problems else 'FAIL'} {name}: {'; '.join(problems) or found[name]['seconds']}", flush=True)
+        print(
+            f"{'ok  ' if not problems else 'FAIL'} {name}: {'; '.join(problems) or found[name]['seconds']}",
+            flush=True,
+        )
     PAGE.write_text(write_page(found))
-    return int(any(list_problems(ROWS[name], one, found.get("undisturbed", {})) for name, one in found.items()))
+    return int(
+        any(
+            list_problems(ROWS[name], one, found.get("undisturbed", {}))
+            for name, one in found.items()
+        )
+    )
 
 
 def _run_row(row: FaultRow) -> dict[str, Any]:
@@ -77,7 +89,9 @@ def _run_row(row: FaultRow) -> dict[str, Any]:
 
 def _watch(words: list[str], environment: dict[str, str], folder: Path) -> dict[str, Any]:
     with (folder / "row.log").open("w") as log:
-        process = subprocess.Popen(words, stdout=log, stderr=log, env=environment, start_new_session=True)
+        process = subprocess.Popen(
+            words, stdout=log, stderr=log, env=environment, start_new_session=True
+        )
         try:
             process.wait(_ROW_SECONDS)
         except subprocess.TimeoutExpired:
@@ -124,13 +138,17 @@ def list_problems(row: FaultRow, found: dict[str, Any], usual: dict[str, Any]) -
         elif model and (one["model"] == model) == bool(row.why):
             problems.append("the model is the same" if row.why else "the model differs")
         books = one["ledgers"]
-        problems += [f"{books[name]} {name}" for name in ("uncharged", "double", "damaged") if books[name]]
+        problems += [
+            f"{books[name]} {name}" for name in ("uncharged", "double", "damaged") if books[name]
+        ]
         charges = usual["rows_of_runs"][0]["charges"] if usual else one["charges"]
         if not row.why and one["charges"] != charges:
             problems.append("clients are charged otherwise than in the undisturbed run")
         waited = sum(seconds for *_, seconds in one["missing"])
         if row.most_waited is not None and not 0 < waited <= row.most_waited:
-            problems.append(f"waited {waited:.1f} s for missing sites, at most {row.most_waited:g} are right")
+            problems.append(
+                f"waited {waited:.1f} s for missing sites, at most {row.most_waited:g} are right"
+            )
     return problems
 
 
@@ -172,7 +190,12 @@ def write_page(found: dict[str, Any]) -> str:
             continue
         one = found[name]
         lines += [f"**{row.title[0].upper()}{row.title[1:]}**", "", "```text"]
-        for who, key in (("coordinator", "coordinator"), ("second", "second"), ("site c", "site"), ("server", "server")):
+        for who, key in (
+            ("coordinator", "coordinator"),
+            ("second", "second"),
+            ("site c", "site"),
+            ("server", "server"),
+        ):
             lines += [f"{who + ':':13}{line}" for line in one[key]]
         lines += ["```", ""]
     return "\n".join(lines).rstrip() + "\n"

@@ -145,7 +145,11 @@ def _slow_link(scene: Scene) -> FaultyRun:
     return _end(_begin(scene))
 
 
-@_row("disk-full-site", "the disk of a site is full; later there is room, and the run is resumed", disks=("c",))
+@_row(
+    "disk-full-site",
+    "the disk of a site is full; later there is room, and the run is resumed",
+    disks=("c",),
+)
 def _disk_full_site(scene: Scene) -> FaultyRun:
     run = _begin(scene, "--deadline", "15")
     filler = fill_disk(scene.sites["c"].folder)
@@ -330,7 +334,7 @@ def _leaves_before_start(scene: Scene) -> FaultyRun:
     return _end(run)
 
 
-RENEW = ["certs", "renew"]
+RENEW = ["server", "certs", "renew"]
 """Words of the command that renews a certificate."""
 
 

@@ -294,5 +294,5 @@ def test_a_reply_that_holds_something_else_is_none(tmp_path: Path, clock: Clock)
 
 def test_how_patient_a_run_is() -> None:
     assert RequestSettings() == RequestSettings(
-        min_sites=1, deadline=600.0, retry_after=20.0, poll_interval=0.2, grace=5.0
+        min_sites=1, deadline=600.0, retry_after=20.0, poll_interval=0.2, grace=4.0
     )

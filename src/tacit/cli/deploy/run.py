@@ -96,7 +96,7 @@ def run(
     min_sites: MinSites = _MIN_SITES,
     deadline: Deadline = 600.0,
     retry_after: RetryAfter = 20.0,
-    grace: Grace = 5.0,
+    grace: Grace = 4.0,
     site: ChosenSites = None,
     test: TestRows = None,
     helper: Helpers = None,

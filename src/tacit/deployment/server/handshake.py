@@ -92,11 +92,11 @@ class Handshake:
         opened = replies.bodies(OfferResponse)
         check_quorum(self.messenger, "takes part", opened, replies)
         terms = bodies.pack(self._terms(name, opened))
-        replied = self.messenger.request(
-            "begin", 0, "begin", dict.fromkeys(opened, bodies.pack(BeginRequest(terms=terms)))
-        )
+        least = max(1, self.messenger.settings.min_sites)
+        sent = dict.fromkeys(opened, bodies.pack(BeginRequest(terms=terms)))
+        replied = self.messenger.request("begin", 0, "begin", sent, least=least)
         begun = replied.bodies(BeginResponse)
-        if replied.missing:
+        if replied.missing and not self._can_begin_without(replied, len(begun) >= least):
             message = (
                 f"{self.plan.name}: a site that takes part cannot begin"
                 f" ({list_reasons(replied.missing)}); {_remedy(opened)}"
@@ -105,6 +105,16 @@ class Handshake:
         confirmations = {site: one.confirmation for site, one in begun.items()}
         begin = BeginRequest(terms=terms, confirmations=confirmations)
         return bodies.pack(begin), list_clients_with_rows(begin.read(), begun)
+
+    def _can_begin_without(self, replied: Replies, is_quorum: bool) -> bool:
+        """Whether the missing sites only left after they had agreed, and the run needs no signature
+        of theirs. Their clients are members that have no rows, so nobody asks them.
+        """
+        return (
+            is_quorum
+            and self.plan.secure_aggregation is None
+            and all(one.cause == "absent" for one in replied.missing.values())
+        )
 
     @property
     def offer(self) -> Offer:

@@ -64,7 +64,7 @@ class RequestSettings:
     deadline: float = 600.0
     retry_after: float = 20.0
     poll_interval: float = 0.2
-    grace: float = 5.0
+    grace: float = 4.0
 
 
 class Messenger:
