@@ -196,7 +196,7 @@ def write_page(found: dict[str, Any]) -> str:
             ("site c", "site"),
             ("server", "server"),
         ):
-            lines += [f"{who + ':':13}{line}" for line in one[key]]
+            lines += [f"{who + ':':13}{line}" for line in scenes.choose_lines(one[key])]
         lines += ["```", ""]
     return "\n".join(lines).rstrip() + "\n"
 
