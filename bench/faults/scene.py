@@ -36,7 +36,7 @@ NAMES = ("a", "b", "c")
 SPACES = "TACIT_FAULT_SPACES"
 """Environment variable with the beginning of the names of the namespaces; unset without them."""
 ADDRESS = "10.78.0.1"
-_RUN_SECONDS = 150.0
+_RUN_SECONDS = 260.0
 _STAMP = re.compile(r"^\S+Z? (INFO|WARNING|ERROR) ")
 
 

@@ -28,7 +28,7 @@ from tests.deploy.network import can_make_namespaces
 PAGE = ROOT / "docs" / "benchmarks" / "faults.md"
 RESULTS = ROOT / "docs" / "results" / "faults.json"
 ROUNDS = 6
-_ROW_SECONDS = 280.0
+_ROW_SECONDS = 420.0
 
 
 def main(words: Sequence[str] | None = None) -> int:
