@@ -5,11 +5,12 @@ import itertools
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import seeds
+from tests import json_outputs, seeds
 
 # A busy machine is no error: properties have no time limit, and examples may be made slowly.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -34,8 +35,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     seeds.chosen = config.getoption("--seed")
+    json_outputs.install()
 
 
 @pytest.fixture(autouse=True)
 def _own_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TACIT_STATE", os.path.join(_STATE, str(next(_numbers))))
+
+
+@pytest.fixture(autouse=True)
+def _outputs_fit_their_schemas() -> Iterator[None]:
+    json_outputs.misfits.clear()
+    yield
+    assert json_outputs.misfits == [], (
+        "describe the output in src/tacit/cli/outputs: make reference"
+    )

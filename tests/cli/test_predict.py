@@ -146,7 +146,13 @@ def test_export_prints_the_difference_and_the_files(capsys: Capture, here: Path)
             "--json",
         ).out
     )
-    assert found == {"folder": "x", "to": "safetensors", "largest_difference": 0.0, "rows": 3}
+    assert found == {
+        "schema": "tacit/export/1",
+        "folder": "x",
+        "to": "safetensors",
+        "largest_difference": 0.0,
+        "rows": 3,
+    }
     assert (
         tacit(capsys, "predict", "x", "new.csv").out
         == tacit(capsys, "predict", "small-1", "new.csv").out
@@ -167,7 +173,13 @@ def test_predictions_are_written_to_a_file(capsys: Capture, here: Path, name: st
     assert frame.columns == ["id", "opinion", "prediction", "probability_down", "probability_up"]
     assert frame["prediction"].to_list()[:2] == ["up", "down"]
     told = json.loads(tacit(capsys, "predict", "small-1", "new.csv", "--out", name, "--json").out)
-    assert told == {"run": "small-1", "out": name, "rows": 3, "notes": ["1 of 3 rows have no text"]}
+    assert told == {
+        "schema": "tacit/predictions/1",
+        "run": "small-1",
+        "out": name,
+        "rows": 3,
+        "notes": ["1 of 3 rows have no text"],
+    }
 
 
 @pytest.mark.parametrize(("out", "said"), [

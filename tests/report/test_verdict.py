@@ -170,9 +170,9 @@ def test_a_rare_class_that_is_missed_is_no_chance() -> None:
 
 def test_precision_and_recall_come_from_counts_and_stand_in_every_output(tmp_path) -> None:
     run = summarise(a_record(FLAT, predicted=(60, 40, 0)))
-    found = {one["class"]: one for one in measure_classes(run)}
+    found = {one["name"]: one for one in measure_classes(run)}
     assert found["a"] == {
-        "class": "a",
+        "name": "a",
         "rows": 50,
         "predicted": 60,
         "precision": 50 / 60,

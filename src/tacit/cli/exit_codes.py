@@ -20,11 +20,58 @@ from tacit.errors import DiskError, TacitError
 USAGE_ERROR: type[Any] = typer.BadParameter.__bases__[0]
 SHOWN_ERROR: type[Any] = USAGE_ERROR.__bases__[0]
 
-CODES = (
-    "Exit codes: 0 ok, 1 a check failed, 2 bad plan, data or usage, 3 refused by policy, 4 privacy"
-    " budget exhausted, 5 bad message or peer, 6 run missing, damaged or unreadable, 7 disk, folder"
-    " or file error, 70 internal error, 130 stopped."
-)
+MEANINGS = {
+    0: ("ok", "Success."),
+    1: (
+        "a check failed",
+        "The command ran, but a check failed: a claim does not hold, `tacit site doctor` or `tacit"
+        " server doctor` found a problem, or a data set is not on this machine.",
+    ),
+    2: (
+        "bad plan, data or usage",
+        "A bad plan, bad data or wrong usage: unknown option, missing argument, missing package; or"
+        " versions that cannot work together. Nothing was trained.",
+    ),
+    3: (
+        "refused by policy",
+        "A data owner's policy does not allow it, or too few sites of `tacit deploy run` allow it."
+        " No data left the sites that refuse.",
+    ),
+    4: (
+        "privacy budget exhausted",
+        "A privacy budget is exhausted, or those of too many sites of `tacit deploy run`.",
+    ),
+    5: (
+        "bad message or peer",
+        "A message is malformed, must not be answered, the peer cannot be reached or authenticated,"
+        " or a server does not allow a call in your role.",
+    ),
+    6: (
+        "run missing, damaged or unreadable",
+        "A run or a ledger is missing, damaged or unreadable, or too few sites of `tacit deploy"
+        " run` respond for other reasons.",
+    ),
+    7: ("disk, folder or file error", "A disk, folder or file cannot be read or written."),
+    70: (
+        "internal error",
+        "An internal error. `--debug` shows the traceback, which may quote data.",
+    ),
+    130: (
+        "stopped",
+        "Stopped by Ctrl-C. The message gives the command that continues the run: `tacit resume"
+        " RUN`, or `tacit deploy run --resume RUN` with its options.",
+    ),
+}
+"""Exit codes: what each means, in a few words for the help and in sentences for the documents."""
+CODES = f"Exit codes: {', '.join(f'{code} {short}' for code, (short, _) in MEANINGS.items())}."
+OTHER_KINDS = {
+    "Missed": 1,
+    "UsageError": 2,
+    "MissingPackage": 2,
+    "InternalError": 70,
+    "Stopped": 130,
+}
+"""Kinds of failures under `--json` that are no class of `tacit.errors`, and their exit codes."""
 
 
 EXTRAS = {
@@ -132,7 +179,7 @@ def _run_command(
 
 def _print_failure(failure: Failure, collected: list[dict[str, Any]]) -> None:
     """Print the command's JSON object, if there is one, with the failure as `error`."""
-    made = collected.pop() if collected else {}
+    made = collected.pop() if collected else {"schema": "tacit/error/1"}
     with contextlib.suppress(OSError):  # stdout itself may be what failed
         write_json({**made, "error": failure._asdict()})
 

@@ -27,7 +27,9 @@ def report_findings(found: Iterable[tuple[str, Finding]], *, as_json: bool) -> N
     """Print findings, each with what it is of; Missed, exit code 1, if one is a problem."""
     listed = list(found)
     if as_json:
-        tables.print_json({"findings": [{"of": of, **asdict(one)} for of, one in listed]})
+        tables.print_json(
+            "findings/1", {"findings": [{"of": of, **asdict(one)} for of, one in listed]}
+        )
     else:
         tables.table(
             ("of", "check", "", "result", "remedy"),

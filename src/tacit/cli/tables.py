@@ -128,15 +128,15 @@ _HELD: ContextVar[list[dict[str, Any]] | None] = ContextVar("held", default=None
 """The JSON object of the current command, until it is known whether the command failed."""
 
 
-def print_json(value: dict[str, Any]) -> None:
+def print_json(schema: str, value: dict[str, Any]) -> None:
     """Print one JSON object on stdout; under `--json` when the command ends, so that it can contain
-    an error.
+    an error. `schema` is a key of `outputs.OUTPUTS`, NAME/VERSION.
     """
-    held = _HELD.get()
+    held, named = _HELD.get(), {"schema": f"tacit/{schema}", **value}
     if held is None:
-        write_json(value)
+        write_json(named)
     else:
-        held.append(value)
+        held.append(named)
 
 
 def write_json(value: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ def measure_classes(run: Summary) -> list[dict[str, Any]]:
     figures = zip(run.data.classes, counts.rows, counts.predicted, counts.right, strict=True)
     return [
         {
-            "class": name,
+            "name": name,
             "rows": rows,
             "predicted": predicted,
             "precision": right / predicted if predicted else None,
@@ -39,7 +39,7 @@ def list_cells(run: Summary) -> list[tuple[str, ...]]:
     )
     return [
         (
-            str(one["class"]),
+            str(one["name"]),
             f"{one['rows']:,}",
             f"{one['predicted']:,}",
             phrasing.format_metric("accuracy", one["precision"]),

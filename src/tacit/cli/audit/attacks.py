@@ -148,7 +148,7 @@ def reconstruct(
     if folder:
         _add_to_record(made, folder)
     if as_json:
-        tables.print_json(made.values)
+        tables.print_json("reconstruction/1", made.values)
     else:
         made.show()
         if page:
@@ -188,7 +188,7 @@ def tokens(
     run_folder.add(folder, found)
     page = report.write(folder)
     if as_json:
-        tables.print_json(found.findings)
+        tables.print_json("token-audit/1", found.findings)
         return
     for sentence in found.findings["sentences"]:
         tables.say(f"- {sentence}")

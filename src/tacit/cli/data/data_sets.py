@@ -41,7 +41,7 @@ def list_sets(as_json: AsJson = False) -> None:
             }
             for one in data.list_data_sets()
         ]
-        tables.print_json({"sets": listed})
+        tables.print_json("data-sets/1", {"sets": listed})
         return
     rows = [
         (

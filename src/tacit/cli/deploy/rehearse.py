@@ -100,7 +100,8 @@ def _print_comparison(simulated: str, deployed: str, *, as_json: bool) -> None:
 
     if as_json:
         tables.print_json(
-            {"simulated": simulated, "sites": deployed, "same": simulated == deployed}
+            "rehearsal/1",
+            {"simulated": simulated, "sites": deployed, "same": simulated == deployed},
         )
     else:
         tables.line(f"simulation  {simulated}")

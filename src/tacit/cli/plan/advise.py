@@ -45,7 +45,7 @@ def advise(
     loaded = load(plan, overrides)
     found = think(loaded, target) if isinstance(loaded.codec, RR) else outlook(loaded, target)
     if as_json:
-        tables.print_json(found.as_json())
+        tables.print_json("advice/1", found.as_json())
         return
     if isinstance(found, Advice):
         _print(found)

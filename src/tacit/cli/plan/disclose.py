@@ -67,11 +67,12 @@ def disclose(
     files = _write(ahead, page or PAGE, with_rows=rows and not broken, broken=broken)
     if as_json:
         tables.print_json(
+            "disclosure/1",
             {
                 **_object(ahead),
                 "files": files,
                 "policy": {"file": str(policy) if policy else None, "violations": broken},
-            }
+            },
         )
     else:
         _print(ahead, files)
@@ -102,7 +103,7 @@ def _show_message(plan: Plan, policy: Path | None, *, as_json: bool) -> None:
     check_policy(plan, policy)
     found, promise = first_message(plan), outline(plan)["privacy"]
     if as_json:
-        tables.print_json({"rows": 0, "privacy": promise, "message": asdict(found)})
+        tables.print_json("message/1", {"rows": 0, "privacy": promise, "message": asdict(found)})
         return
     tables.say(f"{promise}.")
     tables.say("No row leaves a client. In each round, each sampled client sends one message:")

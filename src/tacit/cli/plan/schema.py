@@ -13,7 +13,7 @@ def schema() -> None:
     Example:
       tacit plan schema > plan.schema.json
     """
-    from tacit.cli.tables import print_json
+    from tacit.cli.tables import write_json
     from tacit.plan.schema import schema as made
 
-    print_json(made())
+    write_json(made())

@@ -231,7 +231,7 @@ def _print(found: Sweep, page: Path, *, as_json: bool) -> None:
     from tacit.report.sweeps.figures import list_headings, list_rows, sweep_to_json
 
     if as_json:
-        tables.print_json({**sweep_to_json(found), "choice": _CHOICE, "page": str(page)})
+        tables.print_json("sweep/1", {**sweep_to_json(found), "choice": _CHOICE, "page": str(page)})
         return
     tables.table(
         [heading.replace(" / ", "/") for heading in list_headings(found)],

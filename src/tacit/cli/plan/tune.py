@@ -67,6 +67,7 @@ def tune(
     _page(found, plan.stem, page)
     if as_json:
         tables.print_json(
+            "tuning/1",
             {
                 "planned": _to_json(found.planned),
                 "best": _to_json(found.best),
@@ -74,7 +75,7 @@ def tune(
                 "failed": [{"settings": one.settings, "error": one.error} for one in found.failed],
                 "plan": str(target),
                 "page": str(page),
-            }
+            },
         )
     else:
         _print(found, target, page)

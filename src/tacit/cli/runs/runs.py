@@ -33,7 +33,7 @@ def list_runs(runs: Runs = RUNS, as_json: AsJson = False) -> None:
     """
     folders = list_run_folders(runs)
     if as_json:
-        tables.print_json({"runs": [_run_to_json(folder) for folder in folders]})
+        tables.print_json("runs/1", {"runs": [_run_to_json(folder) for folder in folders]})
     elif not folders:
         tables.say(f"no run in {runs} yet; start one with `tacit run PLAN`")
     else:
@@ -61,7 +61,7 @@ def show(run: RunName, runs: Runs = RUNS, as_json: AsJson = False) -> None:
     found = figures(folder)
     broken = list_damage(folder)
     if as_json:
-        tables.print_json({**run_to_json(found, folder), "damage": broken})
+        tables.print_json("run/1", {**run_to_json(found, folder), "damage": broken})
         return
     tables.say(f"{found.name}: {found.state}{', but NOT INTACT' if broken else ''}")
     for sentence in broken:
@@ -95,7 +95,8 @@ def compare(
     if as_json:
         pairs = zip(found, folders, strict=True)
         tables.print_json(
-            {"runs": [run_to_json(run, folder) for run, folder in pairs], "differences": unlike}
+            "comparison/1",
+            {"runs": [run_to_json(run, folder) for run, folder in pairs], "differences": unlike},
         )
         return
     rows = [(run.name, *list_cells(own)[1:]) for run in found if (own := run.arm("run"))]
@@ -139,7 +140,8 @@ def privacy(
     found, what_if = figures(folder), _estimate_shuffled(folder, shuffle)
     if as_json:
         tables.print_json(
-            {**privacy_to_json(found), **({"if_shuffled": asdict(what_if)} if what_if else {})}
+            "privacy/1",
+            {**privacy_to_json(found), **({"if_shuffled": asdict(what_if)} if what_if else {})},
         )
         return
     promise = found.privacy

@@ -52,7 +52,8 @@ def verify(
     broken = [one for one in found if one.state == "not intact"]
     if as_json:
         tables.print_json(
-            {"run": folder.name, "intact": not broken, "files": [asdict(one) for one in found]}
+            "verification/1",
+            {"run": folder.name, "intact": not broken, "files": [asdict(one) for one in found]},
         )
     else:
         tables.table(

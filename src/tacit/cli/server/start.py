@@ -76,7 +76,9 @@ def sites(folder: ServerFolder = SERVER, as_json: AsJson = False) -> None:
         for name, facts in read_registry(folder).items()
     }
     if as_json:
-        tables.print_json(found)
+        tables.print_json(
+            "sites/1", {"sites": [{"name": name, **shown} for name, shown in found.items()]}
+        )
         return
     for name, shown in found.items():
         revoked = f", revoked on {shown['revoked']}" if shown["revoked"] else ""

@@ -34,7 +34,7 @@ def backup(
     entries, head = facts.receipt.counter, facts.receipt.head.hex()
     if as_json:
         tables.print_json(
-            {"backup": str(file), "made": facts.made, "entries": entries, "head": head}
+            "backup/1", {"backup": str(file), "made": facts.made, "entries": entries, "head": head}
         )
         return
     tables.line(f"{file}: a backup of {facts.site}; its ledger has {entries:,} entries")

@@ -50,7 +50,7 @@ def check(
     job, policy = load(plan, overrides), read_policy(folder)
     found = check_own_rows(job, load_owner(folder), policy.limits if policy else Limits())
     if as_json:
-        tables.print_json(_as_json(folder, plan, job, found, rows=row_numbers))
+        tables.print_json("site-check/1", _as_json(folder, plan, job, found, rows=row_numbers))
     else:
         _print(folder, job, found, rows=row_numbers)
     if not found.fits:
@@ -91,7 +91,7 @@ def _as_json(
         "site": str(folder),
         "plan": str(plan),
         "rows": found.rows,
-        "schema": hash_schema(job.schema) if job.schema else None,
+        "schema_hash": hash_schema(job.schema) if job.schema else None,
         "fits": found.fits,
         "refusal": found.refusal,
         "findings": [_finding(one, rows=rows) for one in found.found],

@@ -52,7 +52,7 @@ def erase(
             "runs_with_deleted_parts": runs,
         }
         account = describe_account(plan.client.pseudonym, plan.owner.unit, plan.account)
-        tables.print_json({**account, **facts})
+        tables.print_json("erasure/1", {**account, **facts})
         return
     tables.line(f"{folder}: erased; private parts were deleted in {runs:,} runs")
 

@@ -58,7 +58,7 @@ def show(
     facts = _facts(book)
     if as_json:
         clients = [_client_to_json(one) for one in charged]
-        tables.print_json({"ledger": str(file), **facts, "clients": clients})
+        tables.print_json("ledger/1", {"ledger": str(file), **facts, "clients": clients})
         return
     if facts["losses_accepted"]:
         tables.say(
@@ -113,7 +113,9 @@ def _show_client(file: Path, book: SiteLedger, given: str, as_json: bool) -> Non
     account = book.account(client.pseudonym)
     facts = describe_account(client.pseudonym, owner.unit, account)
     if as_json:
-        tables.print_json({"ledger": str(file), "rows_in_file": client.rows, **facts})
+        tables.print_json(
+            "ledger-client/1", {"ledger": str(file), "rows_in_file": client.rows, **facts}
+        )
         return
     known = "unknown" if client.rows is None else f"{client.rows:,}"
     tables.say(
@@ -167,7 +169,10 @@ def verify(file: File, as_json: AsJson = False) -> None:
     book.verify()
     counter, head = book.receipt()
     if as_json:
-        tables.print_json({"ledger": str(file), "ok": True, "entries": counter, "head": head.hex()})
+        tables.print_json(
+            "ledger-verification/1",
+            {"ledger": str(file), "ok": True, "entries": counter, "head": head.hex()},
+        )
     else:
         tables.line(f"{file}: ok, {counter:,} entries, the last has hash {head.hex()}")
 

@@ -39,7 +39,7 @@ def models(
     read_site_settings(folder)
     found = [_describe(one) for one in list_run_folders(folder / MODELS)]
     if as_json:
-        tables.print_json({"models": found})
+        tables.print_json("models/1", {"models": found})
     elif not found:
         tables.say(f"{folder}: no model yet; a run delivers its model when it ends")
     else:

@@ -34,7 +34,9 @@ def peers(folder: SiteFolder, as_json: AsJson = False) -> None:
         tables.line(describe_fingerprint(f"this site, {name}", own))
     found = list_peers(folder)
     if as_json:
-        tables.print_json({"name": name, "fingerprint": own, "peers": to_builtins(found)})
+        tables.print_json(
+            "peers/1", {"name": name, "fingerprint": own, "peers": to_builtins(found)}
+        )
         return
     for peer in found:
         notes = {

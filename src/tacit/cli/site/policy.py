@@ -143,7 +143,7 @@ def check(
             "refusals": broken,
             "measures": _measures(limits, asked) if asked.measures else "",
         }
-        tables.print_json({"policy": str(policy), "plan": str(plan), **facts})
+        tables.print_json("policy-check/1", {"policy": str(policy), "plan": str(plan), **facts})
     else:
         for what, text in _asks(asked).items():
             tables.say(f"  {what + ':':11}{text}")

@@ -51,7 +51,9 @@ def status(
     runs = summarise_runs(owner)
     if as_json:
         each = [one.to_json() for one in runs.values()]
-        tables.print_json({**facts, "told": statistics, "disclosed": disclosed, "runs": each})
+        tables.print_json(
+            "site-status/1", {**facts, "told": statistics, "disclosed": disclosed, "runs": each}
+        )
         return
     for key, value in facts.items():
         nothing = key in ("policy", "client") and value is None
@@ -92,7 +94,7 @@ def _show_run(folder: Path, run: str, *, as_json: bool) -> None:
     if found is None:
         raise RunError(f"{folder}: no run {run!r}; `tacit site status {folder}` lists the runs")
     if as_json:
-        tables.print_json(found.to_json())
+        tables.print_json("site-run/1", found.to_json())
         return
     tables.table(_HEADINGS, [_format_run(found)])
     asked = ", ".join(f"{count:,} {kind}" for kind, count in found.requests.items())

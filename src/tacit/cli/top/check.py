@@ -36,7 +36,7 @@ def check(
     check_run(loaded, str(plan))
     summary = {**outline(loaded), **_read_rows(loaded, no_data=no_data)}
     if as_json:
-        tables.print_json({"plan": str(plan), "ok": True, "summary": summary})
+        tables.print_json("check/1", {"plan": str(plan), "ok": True, "summary": summary})
         return
     tables.line(f"{plan}: ok")
     for what, text in summary.items():

@@ -79,12 +79,13 @@ def export(
     )
     if as_json:
         tables.print_json(
+            "export/1",
             {
                 "folder": str(done.folder),
                 "to": to,
                 "largest_difference": done.difference,
                 "rows": done.rows,
-            }
+            },
         )
         return
     kind = "" if test else " synthetic"

@@ -151,7 +151,7 @@ def _show(agreed: Negotiated, out: Path | None, as_json: bool) -> None:
         "transcript_hash": agreed.transcript_hash,
     }
     if as_json:
-        tables.print_json({**facts, "file": str(out) if out else None})
+        tables.print_json("negotiation/1", {**facts, "file": str(out) if out else None})
         return
     tables.table(
         ("agreed", ""),

@@ -102,7 +102,10 @@ def predict(
     if out is not None:
         _write(table, out)
     if as_json:
-        tables.print_json({"run": run, **(written or _to_json(found, proba)), "notes": found.notes})
+        tables.print_json(
+            "predictions/1",
+            {"run": run, **(written or _to_json(found, proba)), "notes": found.notes},
+        )
         return
     if out is None:
         tables.csv(table)

@@ -163,7 +163,9 @@ def _print_json(paper: str, scale: Scale, found: Reproduction) -> None:
         {"claim": one.claim, "where": one.where, "verdict": one.verdict, "reason": one.reason}
         for one in found.claims
     ]
-    tables.print_json({"paper": paper, "scale": scale, "claims": claims, "cells": found.cells})
+    tables.print_json(
+        "reproduction/1", {"paper": paper, "scale": scale, "claims": claims, "cells": found.cells}
+    )
 
 
 def cache_folder() -> Path:
@@ -201,7 +203,7 @@ def _print_papers(*, as_json: bool) -> None:
             }
             for paper, found in listed
         ]
-        tables.print_json({"papers": papers})
+        tables.print_json("papers/1", {"papers": papers})
         return
     for paper, found in listed:
         tables.say(f"{paper.name}: {paper.title}")

@@ -115,7 +115,9 @@ def _abandon(folder: Path, *, as_json: bool) -> None:
 
     deleted = abandon(folder)
     if as_json:
-        tables.print_json({"run": folder.name, "abandoned": True, "deleted": deleted})
+        tables.print_json(
+            "abandonment/1", {"run": folder.name, "abandoned": True, "deleted": deleted}
+        )
     else:
         tables.line(f"{folder}: abandoned; deleted {', '.join(deleted) or 'nothing'}")
 
@@ -165,7 +167,7 @@ def _print_result(folder: Path, *, as_json: bool, page: bool) -> None:
         tables.results(run)
     failed = _write_report(folder) if page else None
     if as_json:
-        tables.print_json(run_to_json(run, folder))
+        tables.print_json("run/1", run_to_json(run, folder))
     else:
         tables.files(folder)
     if failed:

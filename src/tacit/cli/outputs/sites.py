@@ -1,0 +1,472 @@
+"""Outputs about servers, sites, policies and ledgers. The string below a key is its meaning."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+
+class DoctorFinding(TypedDict):
+    """The result of one check."""
+
+    of: str
+    """The server or site that was checked."""
+    subject: str
+    """What was checked."""
+    state: Literal["ok", "warning", "problem"]
+    """The result."""
+    detail: str
+    """The result in a sentence."""
+    remedy: str
+    """What to do; empty if nothing."""
+
+
+class FindingsOutput(TypedDict):
+    """Checks of a server or of sites."""
+
+    findings: list[DoctorFinding]
+    """Every check."""
+
+
+class AdmittedSite(TypedDict):
+    """A site in the server's registry."""
+
+    name: str
+    """Name of the site."""
+    fingerprint: str | None
+    """Fingerprint of its keys; null for a site without a signing key."""
+    revoked: str | None
+    """Day on which it was revoked; null if it is admitted."""
+
+
+class SitesOutput(TypedDict):
+    """Admitted and revoked sites of a server."""
+
+    sites: list[AdmittedSite]
+    """Every site."""
+
+
+class RehearsalOutput(TypedDict):
+    """Whether sites and the simulation end with the same model."""
+
+    simulated: str
+    """SHA-256 of the model of the simulation."""
+    sites: str
+    """SHA-256 of the model of the sites."""
+    same: bool
+    """Whether both are identical."""
+
+
+class RowFinding(TypedDict):
+    """A difference between rows and plan."""
+
+    column: str
+    """The column."""
+    sentence: str
+    """What differs."""
+    rows: int
+    """Number of rows with this difference."""
+    problem: bool
+    """Whether it is a misfit, or only a note."""
+    row_numbers: NotRequired[list[int]]
+    """With `--rows`: numbers of these rows."""
+
+
+class SiteCheckOutput(TypedDict):
+    """Whether the rows of a site fit a plan."""
+
+    site: str
+    """Folder of the site."""
+    plan: str
+    """Path of the plan."""
+    rows: int
+    """Rows of the site."""
+    schema_hash: str | None
+    """Hash of the plan's schema; null without one."""
+    fits: bool
+    """Whether a run would accept the rows."""
+    refusal: str
+    """Why a run would be refused; empty if it would not."""
+    findings: list[RowFinding]
+    """Differences between rows and plan."""
+
+
+class BackupOutput(TypedDict):
+    """A backup of a site."""
+
+    backup: str
+    """Path of the backup."""
+    made: str
+    """Time at which it was made."""
+    entries: int
+    """Entries of the ledger in it."""
+    head: str
+    """Hash of the last entry, in hexadecimal digits."""
+
+
+class ChargedRun(TypedDict):
+    """What a client was charged in one run."""
+
+    micro_epsilon: int
+    """Privacy loss in millionths."""
+    delta: float
+    """Probability that the loss is larger."""
+    bare: bool
+    """Whether messages without an epsilon were sent too."""
+    charges: NotRequired[int]
+    """With `--id`: number of charges."""
+
+
+class ChargedClient(TypedDict):
+    """What a client was charged over all runs."""
+
+    client: str
+    """Pseudonym of the client, in hexadecimal digits."""
+    micro_epsilon: int
+    """Privacy loss in millionths."""
+    delta: float
+    """Probability that the loss is larger."""
+    bare: bool
+    """Whether messages without an epsilon were sent too."""
+    runs: dict[str, ChargedRun]
+    """Charges by run."""
+
+
+class LedgerOutput(TypedDict):
+    """A privacy ledger and what its clients were charged."""
+
+    ledger: str
+    """Path of the ledger."""
+    entries: int
+    """Number of entries."""
+    head: str
+    """Hash of the last entry, in hexadecimal digits."""
+    exchanges: int
+    """Exchanges that charged clients."""
+    unanswered: int
+    """Exchanges that charged clients without a stored response."""
+    rows_disclosed: int
+    """Rows disclosed in all runs."""
+    losses_accepted: int
+    """How often the owner accepted the loss of entries."""
+    clients_erased: int
+    """Clients that the owner erased."""
+    restores: int
+    """How often the ledger was restored from a backup."""
+    clients: list[ChargedClient]
+    """Every client that was charged, largest loss first."""
+
+
+class LedgerClientOutput(TypedDict):
+    """What one client was charged, by run."""
+
+    ledger: str
+    """Path of the ledger."""
+    rows_in_file: int | None
+    """Rows of the client in the site's file; null if the file cannot be read."""
+    client: str
+    """Pseudonym of the client, in hexadecimal digits."""
+    micro_epsilon: int
+    """Privacy loss in millionths."""
+    delta: float
+    """Probability that the loss is larger."""
+    bare: bool
+    """Whether messages without an epsilon were sent too."""
+    runs: dict[str, ChargedRun]
+    """Charges by run."""
+    unit: str
+    """The privacy unit of the site."""
+    rows_disclosed: int
+    """Rows of the client that were disclosed."""
+    erased_on: str | None
+    """Day on which the owner erased the client; null if not."""
+
+
+class LedgerVerificationOutput(TypedDict):
+    """A ledger whose entries and totals are correct."""
+
+    ledger: str
+    """Path of the ledger."""
+    ok: Literal[True]
+    """Always true; a damaged ledger is an error."""
+    entries: int
+    """Number of entries."""
+    head: str
+    """Hash of the last entry, in hexadecimal digits."""
+
+
+class ErasureOutput(TypedDict):
+    """A client that was erased, with what it had been charged."""
+
+    client: str
+    """Pseudonym of the client, in hexadecimal digits."""
+    micro_epsilon: int
+    """Privacy loss in millionths."""
+    delta: float
+    """Probability that the loss is larger."""
+    bare: bool
+    """Whether messages without an epsilon were sent too."""
+    runs: dict[str, ChargedRun]
+    """Charges by run."""
+    unit: str
+    """The privacy unit of the site."""
+    rows_disclosed: int
+    """Rows of the client that were disclosed."""
+    erased_on: str | None
+    """Day on which the client had been erased before; null if not."""
+    rows_in_file: int | None
+    """Rows of the client in the site's file; null if the file cannot be read."""
+    was_erased_before: bool
+    """Whether it had been erased before."""
+    runs_that_received_statistics: list[str]
+    """Runs that received statistics, possibly with this client's rows."""
+    open_runs: list[str]
+    """Runs under way."""
+    runs_with_deleted_parts: int
+    """Runs in which private parts of the client were deleted."""
+
+
+class PeerSite(TypedDict):
+    """Another site of the server."""
+
+    name: str
+    """Name of the site."""
+    signing_key: str
+    """Its signing key, in hexadecimal digits."""
+    fingerprint: str
+    """Fingerprint of its keys."""
+    state: Literal["confirmed", "not confirmed", "changed"]
+    """Whether this site's owner confirmed the key."""
+
+
+class PeersOutput(TypedDict):
+    """The other sites of a server."""
+
+    name: str
+    """Name of this site."""
+    fingerprint: str
+    """Fingerprint of this site's keys."""
+    peers: list[PeerSite]
+    """Every other site."""
+
+
+class PlanRequirements(TypedDict):
+    """What a plan requires of a policy, as far as it is known before data is read."""
+
+    plan_hash: str
+    """Hash of the plan, for `hashes` under `[plans]`."""
+    model: str
+    """`model.name`."""
+    codec: str
+    """`codec.name`."""
+    columns: dict[str, list[str]] | None
+    """Columns by role; null where the plan leaves them to the data."""
+    epsilon_per_update: float | None
+    """Privacy loss of an update; null if not known."""
+    epsilon_per_run: float | None
+    """Privacy loss of a client over the run; null if not known."""
+    delta: float
+    """Probability that the loss is larger."""
+    rounds: int
+    """Number of rounds."""
+    unbounded: bool
+    """Whether something is also sent for which no epsilon per client exists."""
+    measures: int
+    """How often a model is evaluated on held-out rows."""
+    epsilon_with_measures: float | None
+    """Privacy loss of a run with noisy counts; null if not known."""
+    test_share: float
+    """Share of rows held out."""
+    cohort: int | None
+    """Clients of a round; null if not known."""
+    min_summed: int | None
+    """Fewest clients that helpers sum; null without helpers."""
+    message_bytes: int | None
+    """Size of a message; null if not known."""
+    parameters: int | None
+    """Parameters of the model, a lower bound; null if not known."""
+    local_steps: int | None
+    """Steps of local training, a lower bound; null if not known."""
+    client: str | None
+    """The client column; null without one."""
+    k: int | None
+    """k of disclosed rows; null if none are disclosed."""
+    released: list[str]
+    """Columns of disclosed rows."""
+    key: list[str]
+    """Quasi-identifiers of disclosed rows."""
+    generalise: dict[str, str]
+    """Generalisation rule of each column."""
+    schema: str | None
+    """Hash of the plan's schema; null without one."""
+    user_code: list[Any]
+    """Python code that the plan names."""
+    files: list[str]
+    """Files that the plan names."""
+    disclosures: list[str]
+    """What the plan publishes in the clear."""
+    baselines: list[str]
+    """Baselines, which sites do not run."""
+    votes: bool
+    """Whether clients vote."""
+    trusts_server: bool
+    """Whether the guarantee trusts the server."""
+    simulation_noise: bool
+    """Whether noise can be reproduced from the seed."""
+
+
+class PolicyCheckOutput(TypedDict):
+    """Whether a policy allows a plan."""
+
+    policy: str
+    """Path of the policy."""
+    plan: str
+    """Path of the plan."""
+    asks: PlanRequirements
+    """What the plan requires."""
+    refusals: list[str]
+    """What the policy forbids, one sentence each; empty if the plan is allowed."""
+    measures: str
+    """How models are evaluated, in words; empty without evaluation."""
+
+
+class ReceivedModel(TypedDict):
+    """A model that a site received."""
+
+    run: str
+    """Name of the run."""
+    folder: str
+    """Folder of the model."""
+    received: str
+    """Time at which it arrived."""
+    plan: str
+    """Name of the plan."""
+    result: str
+    """The result in one phrase."""
+    privacy: str
+    """The guarantee in one phrase."""
+    sha256: str
+    """SHA-256 of the model's file; empty if the record has none."""
+
+
+class ModelsOutput(TypedDict):
+    """The models that a site received."""
+
+    models: list[ReceivedModel]
+    """Every model, oldest first."""
+
+
+class ExchangeAtSite(TypedDict):
+    """One exchange of a round at a site."""
+
+    round_no: int
+    """The round."""
+    exchange: str
+    """The exchange."""
+    clients: int
+    """Clients that were charged."""
+    left_out: dict[str, int]
+    """Clients that were left out, by reason."""
+    bytes: int | None
+    """Size of the response; null if none was stored."""
+
+
+class RefusalAtSite(TypedDict):
+    """Requests that a site refused for one reason."""
+
+    kind: str
+    """The kind of error."""
+    status: str
+    """The word that the server learned."""
+    why: str
+    """The reason."""
+    round: int
+    """Round of the last such request."""
+    times: int
+    """How often."""
+    last: str
+    """Time of the last such request."""
+
+
+class SiteRunOutput(TypedDict):
+    """One run at a site: what was asked, what left, and what was refused."""
+
+    run: str
+    """Name of the run."""
+    state: Literal["open", "ended", "not opened"]
+    """State of the run at this site."""
+    exchanges: list[ExchangeAtSite]
+    """Exchanges in their order."""
+    responses: int
+    """Responses that left."""
+    bytes: int
+    """Bytes that left."""
+    rows: int
+    """Rows that were disclosed."""
+    clients: int
+    """Clients that were charged."""
+    epsilon: float
+    """Largest privacy loss of a client in the run."""
+    delta: float
+    """Probability that the loss is larger."""
+    no_epsilon: bool
+    """Whether messages without an epsilon were sent too."""
+    statistics: dict[str, Any] | None
+    """Statistics that were sent before round 1; null if none."""
+    first_contact: str | None
+    """Time of the first request; null if unknown."""
+    last_contact: str | None
+    """Time of the last request; null if unknown."""
+    requests: dict[str, int]
+    """Requests by kind."""
+    refusals: list[RefusalAtSite]
+    """Refused requests."""
+
+
+class AllowedParts(TypedDict):
+    """What the policy of a site allows."""
+
+    models: list[str]
+    """`allow.models`."""
+    codecs: list[str]
+    """`allow.codecs`."""
+
+
+class SiteStatusOutput(TypedDict):
+    """A site: its identity, policy, spent privacy budget and runs."""
+
+    name: str
+    """Name of the site."""
+    data: str
+    """Path of its rows."""
+    server: str
+    """Address of its server."""
+    client: str | None
+    """The client column; null if none is set."""
+    quasi_identifiers: list[str]
+    """The quasi-identifiers of its rows."""
+    joined: bool
+    """Whether a process of the site is joined now."""
+    policy: AllowedParts | None
+    """What its policy allows; null without a policy."""
+    epsilon_per_run: float | None
+    """Largest privacy loss per run that the policy allows; null without a limit."""
+    max_epsilon_lifetime: float | None
+    """Largest privacy loss over all runs that the policy allows; null without a limit."""
+    signing_key: str
+    """Its public signing key, in hexadecimal digits."""
+    peers: list[str]
+    """Sites whose keys the owner confirmed."""
+    clients_charged: NotRequired[int]
+    """Clients that were charged; missing before the first charge."""
+    largest_epsilon_spent_for_life: NotRequired[float]
+    """Largest privacy loss of a client over all runs; missing before the first charge."""
+    open_runs: list[str]
+    """Runs under way."""
+    records_of_ended_runs: dict[str, dict[str, Any]]
+    """How the server's record of each ended run ended: key, length and head."""
+    told: list[dict[str, Any]]
+    """Entries of the ledger: statistics that runs received."""
+    disclosed: list[dict[str, Any]]
+    """Entries of the ledger: rows that runs received."""
+    runs: list[SiteRunOutput]
+    """Every run at this site."""
