@@ -14,8 +14,10 @@ import typer
 import tacit
 from tacit import codecs, data, plan
 from tacit.cli import app
+from tacit.cli.outputs import OUTPUTS
 from tacit.plan import reference as plan_pages
 from tacit.plan.tables.server import Rule
+from tests.cli.test_json_errors import WITH_JSON
 from tests.docs import reference
 from tests.docs.command_lines import find_calls, find_fault, list_sources, read_texts
 from tests.docs.pages import DOCS, ROOT, TEXT, blocks, name
@@ -75,6 +77,11 @@ def test_every_plan_key_has_a_meaning_on_its_page(key: str) -> None:
 def test_generated_pages_are_current() -> None:
     stale = [name(path) for path in reference.find_stale()]
     assert stale == [], "run: make reference"
+
+
+def test_every_command_with_json_has_a_schema() -> None:
+    described = {command for one in OUTPUTS.values() for command in one.printed_by.split(", ")}
+    assert described == set(WITH_JSON)
 
 
 def test_every_public_name_is_on_a_page_of_the_python_interface() -> None:

@@ -12,9 +12,15 @@ FOLDER = ROOT / "docs" / "reference"
 def write_all() -> dict[Path, str]:
     """Write the text of every generated page, by its path."""
     from tacit.plan import reference as plan
-    from tests.docs.reference import python, record
+    from tests.docs.reference import commands, exit_codes, json_outputs, python, record
 
-    folders = {"plan": plan.write_pages(), "python": python.write_pages(), "": record.write_pages()}
+    folders = {
+        "plan": plan.write_pages(),
+        "commands": commands.write_pages(),
+        "json": json_outputs.write_pages(),
+        "python": python.write_pages(),
+        "": {**record.write_pages(), **exit_codes.write_pages()},
+    }
     return {
         FOLDER / folder / name: text
         for folder, pages in folders.items()
@@ -31,14 +37,7 @@ def find_stale() -> list[Path]:
 
 def list_stored() -> set[Path]:
     """Generated files that are in the folder now."""
-    return {
-        path
-        for path in FOLDER.rglob("*.*")
-        if path.parent != FOLDER or path.name not in WRITTEN_BY_HAND
-    }
-
-
-WRITTEN_BY_HAND = {"index.md", "exit-codes.md", "commands.md"}
+    return {path for path in FOLDER.rglob("*.*") if path != FOLDER / "index.md"}
 
 
 def _read(path: Path) -> str | None:
