@@ -20,10 +20,9 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from bench import ROOT, SOURCE
 from bench.carriers import build_plan, write_rows
@@ -33,12 +32,16 @@ from tacit.plan import Plan
 from tacit.runs import record
 from tacit.simulation.rehearsal import Rehearsal, prepare_rehearsal
 
-TABLE = ROOT / "docs" / "results" / "sites.md"
-"""The page that `--write` makes."""
+PAGE = ROOT / "docs" / "benchmarks" / "sites.md"
+"""The page that is written from the results."""
 RESULTS = ROOT / "docs" / "results" / "sites.json"
+BEFORE = "before"
+"""Name of the results that were measured with messages in Flower's store."""
 _CLIENTS, _ROWS = 300, 6_000
+WORK = {"little": 1, "more": 60}
+"""Epochs of local training: hardly any work, and about two seconds of CPU time per round."""
 _TICKS = os.sysconf("SC_CLK_TCK")
-_ONLINE_SECONDS, _STOP_SECONDS = 300.0, 15.0
+_ONLINE_SECONDS, _STOP_SECONDS, _SETTLE_SECONDS = 600.0, 15.0, 5.0
 
 
 @dataclass(kw_only=True)
@@ -48,6 +51,7 @@ class SiteCounts:
     """
 
     sites: int
+    work: str = "little"
     rounds: list[float] = field(default_factory=list)
     server_cpu: float = 0.0
     coordinator_cpu: float = 0.0
@@ -94,12 +98,13 @@ def read_memory(pid: int) -> float:
     return 0.0
 
 
-def small_work(folder: Path, rounds: int) -> Plan:
-    """A plan of `_CLIENTS` clients with little to train; the server evaluates the last model."""
+def build_work(folder: Path, rounds: int, work: str) -> Plan:
+    """A plan of `_CLIENTS` clients with little or more to train; the last model is evaluated."""
     plan = build_plan("rr", write_rows(folder / "rows.csv", _ROWS))
     return replace(
         plan,
         data=replace(plan.data, clients=_CLIENTS),
+        local=replace(plan.local, epochs=WORK[work]),
         server=replace(plan.server, rounds=rounds, evaluate_every=rounds, sum_at="site"),
     )
 
@@ -170,14 +175,14 @@ def _joined(place: Path) -> Iterator[int]:
                 process.wait()
 
 
-def measure(sites: int, rounds: int, idle: float, settle: float) -> SiteCounts:
-    """Measure one number of sites."""
+def measure(sites: int, work: str, rounds: int, idle: float) -> SiteCounts:
+    """Measure one number of sites with one amount of work."""
     folder = Path(tempfile.mkdtemp(prefix=f"tacit-sites-{sites}-"))
     try:
-        ready = prepare_rehearsal(small_work(folder, rounds), folder / "rows", sites)
+        ready = prepare_rehearsal(build_work(folder, rounds, work), folder / "rows", sites)
         with started(folder, ready) as (server, server_pid, pids):
-            found = SiteCounts(sites=sites)
-            time.sleep(settle)
+            found = SiteCounts(sites=sites, work=work)
+            time.sleep(_SETTLE_SECONDS)
             found.server_idle, found.site_idle = _measure_idle(server_pid, pids, idle)
             found.server_memory = read_memory(server_pid)
             found.site_memory = statistics.median(map(read_memory, pids))
@@ -207,51 +212,66 @@ def _measure_idle(server: int, pids: Sequence[int], seconds: float) -> tuple[flo
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Measure the sizes in turn, and print a table."""
+    """Measure the sizes in turn, keep the figures, and write the page."""
     parser = argparse.ArgumentParser(prog="python -m bench sites", description=__doc__)
     parser.add_argument("sizes", nargs="*", type=int, help="numbers of sites (default: 3 10 30)")
+    parser.add_argument("--work", choices=WORK, default="little", help="work of a round")
     parser.add_argument("--rounds", type=int, default=6, help="rounds of a run (default 6)")
     parser.add_argument("--repeats", type=int, default=1, help="how often (default 1)")
     parser.add_argument("--idle", type=float, default=60.0, help="seconds idle (default 60)")
-    parser.add_argument("--settle", type=float, default=35.0, help="seconds before (default 35)")
-    parser.add_argument("--json", type=Path, help="add the figures to this file")
     asked = parser.parse_args(words)
-    found = []
+    known: list[dict[str, Any]] = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
     for _ in range(asked.repeats):
         for size in asked.sizes or (3, 10, 30):
-            found.append(measure(size, asked.rounds, asked.idle, asked.settle))
-            print(json.dumps(asdict(found[-1])), file=sys.stderr, flush=True)
-    if asked.json:
-        asked.json.write_text(json.dumps([asdict(one) for one in found], indent=1))
-    _show(found)
+            found = measure(size, asked.work, asked.rounds, asked.idle)
+            known.append(asdict(found))
+            print(json.dumps(asdict(found)), file=sys.stderr, flush=True)
+            RESULTS.write_text(json.dumps(known, indent=1) + "\n")
+            PAGE.write_text(write_page([SiteCounts(**one) for one in known]))
     return 0
 
 
-def _show(found: list[SiteCounts]) -> None:
-    grid = Table(
-        "sites",
-        "round s",
-        "server CPU s",
-        "coordinator",
-        "site",
-        "idle server %",
-        "idle site %",
-        "MB",
-        "load",
-    )
-    for one in found:
-        grid.add_row(
-            str(one.sites),
-            f"{one.round_seconds:.2f}",
-            f"{one.server_cpu:.2f}",
-            f"{one.coordinator_cpu:.2f}",
-            f"{one.site_cpu:.3f}",
-            f"{100 * one.server_idle:.1f}",
-            f"{100 * one.site_idle:.2f}",
-            f"{one.server_memory:.0f} {one.site_memory:.0f} {one.site_memory_after:.0f}",
-            f"{one.load:.1f}",
+def write_page(found: Sequence[SiteCounts]) -> str:
+    """The page with a row for each size, work and version."""
+    lines = [
+        "# Many sites on one machine",
+        "",
+        f"`python -m bench sites` divides the same {_CLIENTS} clients among 3, 10, 30 or 100 sites, each a process of its own, on one"
+        " machine with two cores. A site sums its clients' updates. Ratios are to the round of 3 sites with the same work,"
+        " measured in the same sitting. Other programs were running; the load is that of one minute at the end of a run.",
+        "",
+        "*before* is with messages in Flower's store, where sites poll"
+        " ([decision 020](../decisions/020-messages-in-memory.md)).",
+        "",
+        "| sites | work | round, s | ratio | server CPU, s per round | coordinator CPU | CPU of a site | idle server, % of a core"
+        " | idle site | server, MB | site, MB | site after a run, MB | load |",
+        "| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    kinds = sorted({(one.work, one.sites) for one in found})
+    middle = {
+        kind: _merge([one for one in found if (one.work, one.sites) == kind]) for kind in kinds
+    }
+    for (work, sites), one in middle.items():
+        base = middle.get((work, 3))
+        ratio = f"{one.round_seconds / base.round_seconds:.2f}" if base else ""
+        lines.append(
+            f"| {sites} | {work} | {one.round_seconds:.2f} | {ratio} | {one.server_cpu:.3f} |"
+            f" {one.coordinator_cpu:.3f} | {one.site_cpu:.3f} | {100 * one.server_idle:.1f} |"
+            f" {100 * one.site_idle:.2f} | {one.server_memory:.0f} | {one.site_memory:.0f} |"
+            f" {one.site_memory_after:.0f} | {one.load:.0f} |"
         )
-    Console(width=140).print(grid)
+    return "\n".join(lines) + "\n"
+
+
+def _merge(found: list[SiteCounts]) -> SiteCounts:
+    """Several measurements as one: all rounds, and the median of everything else."""
+    figures = {
+        name: statistics.median(getattr(one, name) for one in found)
+        for name in SiteCounts.__dataclass_fields__
+        if name not in ("sites", "work", "rounds")
+    }
+    rounds = [seconds for one in found for seconds in one.rounds]
+    return SiteCounts(sites=found[0].sites, work=found[0].work, rounds=rounds, **figures)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ NAMES = ("a", "b", "c")
 SPACES = "TACIT_FAULT_SPACES"
 """Environment variable with the beginning of the names of the namespaces; unset without them."""
 ADDRESS = "10.78.0.1"
-_RUN_SECONDS = 150.0
+_RUN_SECONDS = 260.0
 _STAMP = re.compile(r"^\S+Z? (INFO|WARNING|ERROR) ")
 
 
@@ -333,18 +333,27 @@ def fill_disk(folder: Path) -> Path:
     return path
 
 
-def list_lines(log: str, most: int = 4) -> list[str]:
-    """The last lines of a log that a person would look at: warnings, errors and changes of state,
-    without times and folders of this machine.
-    """
+def list_lines(log: str, most: int = 40) -> list[str]:
+    """The last lines of a log, each once, without times and folders of this machine."""
     found: list[str] = []
     for line in log.splitlines():
-        if not line.strip() or " finished" in line or line.startswith(("  ", "Traceback")):
-            continue
         text = re.sub(r"/\S*/", "", _STAMP.sub(r"\1 ", line)).strip()
-        text = re.sub(r"run=(\S+?)-[0-9a-f]{8}\b", r"run=\1", text)
-        if "INFO" in text and re.search(r"round \d+|working|INFO .*: online$|joining", text):
-            continue
-        if text not in found:
+        text = re.sub(r"\b(faults-\d+)-[0-9a-f]{8}\b", r"\1", text)
+        if text and text not in found:
             found.append(text)
     return found[-most:]
+
+
+_TELLING = re.compile(
+    r"^(WARNING|ERROR)|missing in|not received|retrying|cannot|refuse|must|unreachable|waiting|is used"
+    r"|locked|another process|renew|: online$"
+)
+_SILENT = re.compile(r"Nothing to compare|nobody was protected|simulated")
+
+
+def choose_lines(lines: list[str], most: int = 4) -> list[str]:
+    """The lines of a log that say that something was unusual."""
+    found = [line for line in lines if _TELLING.search(line) and not _SILENT.search(line)]
+    if all(line.endswith(": online") for line in found):
+        return []
+    return found[:most]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -179,3 +181,17 @@ def test_status_shows_what_was_told_and_which_rows_left(capsys: Capture) -> None
     )
     shown = json.loads(tacit(capsys, "site", "status", "hospital", "--json").out)
     assert [one["run"] for one in (*shown["told"], *shown["disclosed"])] == ["job-1", "job-1"]
+
+
+def test_a_waiting_site_has_not_imported_what_a_run_needs() -> None:
+    """A site waits for weeks; numba, SciPy and PyTorch are half of its memory."""
+    pytest.importorskip("flwr", reason="needs tacit[site]")
+    code = (
+        "import sys, types; from tacit.cli.site import join;"
+        " from tacit.deployment.site import site_folder;"
+        " from tacit.deployment.transport.site import node;"
+        " handle = join._handle_lazily(types.SimpleNamespace(warn=lambda *_: None));"
+        " assert not {'numba', 'scipy', 'torch'} & set(sys.modules);"
+        " assert handle(b'no message') == b'' and 'numba' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

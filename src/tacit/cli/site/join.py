@@ -4,12 +4,14 @@ own ledger.
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +20,10 @@ from tacit.cli.options import LogJson, SiteFolder
 from tacit.cli.site.models import write_card
 from tacit.errors import RunError
 from tacit.log_lines import LineLog, log_context, select_json
+
+if TYPE_CHECKING:
+    from tacit.deployment.site.owner import Owner
+    from tacit.deployment.site.owner_site import OwnerSite
 
 
 def join(
@@ -38,7 +44,6 @@ def join(
       tacit site join hospital-a
       tacit site join hospital-a --log-json
     """
-    from tacit.deployment.site.owner_site import OwnerSite
     from tacit.deployment.site.site_folder import (
         JOINED,
         KEY,
@@ -55,7 +60,7 @@ def join(
     select_json(log_json)
     report = LineLog(settings.name)
     check_ready(folder, report)
-    site = OwnerSite(replace(load_owner(folder, report), on_model=write_card))
+    handle = _handle_lazily(replace(load_owner(folder, report), on_model=write_card))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     if with_parent:
@@ -75,9 +80,23 @@ def join(
         )
     (folder / JOINED).write_text(str(os.getpid()))
     try:
-        node.run(site.handle, stop, lambda state: _report_state(report, state))
+        node.run(handle, stop, lambda state: _report_state(report, state))
     finally:
         (folder / JOINED).unlink(missing_ok=True)
+
+
+def _handle_lazily(owner: Owner) -> Callable[[bytes], bytes]:
+    """The site's function for messages. What it needs is imported at the first message: a site that
+    waits for a run takes half of the memory.
+    """
+
+    @functools.cache
+    def open_site() -> OwnerSite:
+        from tacit.deployment.site.owner_site import OwnerSite
+
+        return OwnerSite(owner)
+
+    return lambda data: open_site().handle(data)
 
 
 def _report_state(report: LineLog, state: str) -> None:
