@@ -35,6 +35,7 @@ from tacit.deployment.provisioning.signed_files import (
     Hex32,
     Invitation,
     InvitationContent,
+    RequestContent,
     Seconds,
     SiteName,
     read_file,
@@ -42,7 +43,12 @@ from tacit.deployment.provisioning.signed_files import (
 )
 from tacit.deployment.transport.certificates import AUTHORITY, make_private_folder, read_private
 from tacit.deployment.transport.server.endpoint import read_endpoint
-from tacit.deployment.transport.server.registry import lock_registry, read_registry, register
+from tacit.deployment.transport.server.registry import (
+    lock_registry,
+    read_registry,
+    refuse_similar_name,
+    register,
+)
 from tacit.errors import PeerError, PlanError
 from tacit.files import replace_file
 
@@ -101,7 +107,9 @@ def invite(
             f"{'site' if role is None else role} {site!r}: a name must have 1 to 64 letters, digits, dots, dashes or underscores,"
             " and begin with a letter or digit"
         ) from None
-    known, tls = read_registry(folder).get(site), read_endpoint(folder).tls
+    registered, tls = read_registry(folder), read_endpoint(folder).tls
+    refuse_similar_name([*registered, *read_people(folder)], site)
+    known = registered.get(site)
     if role is not None:
         require_free_name(folder, site)
         if not tls:
@@ -143,7 +151,16 @@ def examine_request(folder: Path, path: Path) -> tuple[AdmissionRequest, str]:
 def check_request(folder: Path, request: AdmissionRequest) -> str:
     """The fingerprint of a site whose request is in order; PeerError as in `examine_request`."""
     request.check_signatures()
-    content, known = request.content, read_registry(folder).get(request.content.site)
+    content = request.content
+    _check_admissible(folder, content)
+    return fingerprint_site(content.site, content.keys.node_key, content.keys.signing_key)
+
+
+def _check_admissible(folder: Path, content: RequestContent) -> None:
+    """Raise PeerError unless a request comes with the token of an open invitation, or replaces the
+    keys that the site has now.
+    """
+    known = read_registry(folder).get(content.site)
     if known is not None and known["public_key"] == content.keys.node_key:
         raise PeerError(
             f"site {content.site} was admitted with these keys before; `tacit server sites` shows"
@@ -162,7 +179,6 @@ def check_request(folder: Path, request: AdmissionRequest) -> str:
             )
     else:
         _check_token(folder, content.site, content.token)
-    return fingerprint_site(content.site, content.keys.node_key, content.keys.signing_key)
 
 
 def check_access_request(folder: Path, request: AccessRequest) -> tuple[Role, str]:
@@ -181,10 +197,11 @@ def check_access_request(folder: Path, request: AccessRequest) -> tuple[Role, st
 
 def admit_person(folder: Path, request: AccessRequest) -> Role:
     """Admit the person of a request that is in order; the invitation is used up."""
-    role, _ = check_access_request(folder, request)
-    register_person(folder, request.content.name, role, request.content.certificate)
-    with _open_invitations(folder) as waiting:
-        waiting.pop(request.content.name, None)
+    with lock_registry(folder):
+        role, _ = check_access_request(folder, request)
+        register_person(folder, request.content.name, role, request.content.certificate)
+        with _open_invitations(folder) as waiting:
+            waiting.pop(request.content.name, None)
     return role
 
 
@@ -228,17 +245,22 @@ def _check_token(
 def admit(folder: Path, request: AdmissionRequest) -> None:
     """Admit the site of an examined request. Its invitation is used up, and keys that it replaces
     are revoked for good.
+
+    The request is checked once more, since a person compared its fingerprint in the meantime:
+    another command may have used its token, or revoked the site.
     """
     content = request.content
-    register(
-        folder,
-        content.site,
-        content.keys.node_key.encode(),
-        signing_key=content.keys.signing_key,
-        replaces=content.replaces.node_key if content.replaces else None,
-    )
-    with _open_invitations(folder) as waiting:
-        waiting.pop(content.site, None)
+    with lock_registry(folder):
+        _check_admissible(folder, content)
+        register(
+            folder,
+            content.site,
+            content.keys.node_key.encode(),
+            signing_key=content.keys.signing_key,
+            replaces=content.replaces.node_key if content.replaces else None,
+        )
+        with _open_invitations(folder) as waiting:
+            waiting.pop(content.site, None)
 
 
 def describe_fingerprint(whose: str, fingerprint: str) -> str:

@@ -95,9 +95,11 @@ def open_invitation(path: Path, *, for_person: bool = False) -> OpenedInvitation
 
 
 def _check_authority(path: Path, pem: str) -> bytes:
-    """The certificate as DER; raise PeerError unless it is that of an authority and valid now."""
+    """The certificate as DER; raise PeerError unless it is the only one, that of an authority and
+    valid now. The fingerprint covers one certificate, so a second one would be trusted unseen.
+    """
     try:
-        found = x509.load_pem_x509_certificate(pem.encode())
+        (found,) = x509.load_pem_x509_certificates(pem.encode())
         is_authority = found.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     except (ValueError, x509.ExtensionNotFound):
         is_authority = False

@@ -18,7 +18,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from tacit.deployment.access.roles import Role
-from tacit.deployment.transport.certificates import check_client_certificate, parse_node_key
+from tacit.deployment.transport.certificates import (
+    check_client_certificate,
+    format_node_key,
+    parse_node_key,
+)
 from tacit.errors import PeerError
 
 LARGEST_FILE = 65_536
@@ -259,7 +263,10 @@ _SIGNED_KINDS: dict[type, str] = {
 
 def _is_proved(keys: SiteKeys, proof: KeyProof, signed: bytes) -> bool:
     try:
-        parse_node_key(keys.node_key).verify(bytes.fromhex(proof.node_key), signed, _SIGNED_BY)
+        key = parse_node_key(keys.node_key)
+        if format_node_key(key) != keys.node_key:
+            return False  # one key has one name: it is compared as text later
+        key.verify(bytes.fromhex(proof.node_key), signed, _SIGNED_BY)
     except (InvalidSignature, ValueError):
         return False
     return _is_signed(keys.signing_key, proof.signing_key, signed)

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 
 from tacit.errors import PeerError
 
+_ADDRESS = re.compile(
+    r"(?P<host>[A-Za-z0-9._-]{1,253}|\[?[0-9A-Fa-f:.]{2,45}(?:%[A-Za-z0-9._-]{1,32})?\]?):(?P<port>[0-9]{1,5})"
+)
+"""A host name or an IP address, and a port. Other characters could make an address look like more
+than one line of a terminal.
+"""
+
 
 def split_address(address: str) -> tuple[str, int]:
-    """Split host:port; the brackets of an IPv6 address are removed."""
-    host, colon, port = address.rpartition(":")
-    if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536:
+    """Split host:port; the brackets of an IPv6 address are removed.
+
+    Edge cases: an international host name is given in its ASCII form (xn--…).
+    """
+    found = _ADDRESS.fullmatch(address)
+    if found is None or not 0 < int(found["port"]) < 65536:
         raise PeerError(
             f"address must be host:port, such as server.example:8443 or 127.0.0.1:8443, got"
-            f" {address!r}"
+            f" {address!a}"
         )
-    return host.removeprefix("[").removesuffix("]"), int(port)
+    return found["host"].removeprefix("[").removesuffix("]"), int(found["port"])
 
 
 def join_address(host: str, port: int) -> str:

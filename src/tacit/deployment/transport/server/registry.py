@@ -7,8 +7,9 @@ from __future__ import annotations
 import fcntl
 import json
 import re
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,6 +31,8 @@ SITES = "sites.json"
 and with the time `revoked` if it is revoked.
 """
 
+_HELD = threading.local()
+"""The folders whose lock a thread holds."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _TAKEN = httpx.codes.PRECONDITION_FAILED
 
@@ -86,6 +89,7 @@ def register(
     pem = _convert_public_key(name, line)
     with lock_registry(folder):
         known = read_registry(folder)
+        refuse_similar_name(known, name)
         former = known.get(name)
         if (
             former is not None
@@ -95,17 +99,7 @@ def register(
             del known[name]
         else:
             former = None
-        for other, facts in known.items():
-            if (other == name) != (facts["public_key"] == line):
-                problem = (
-                    "is already registered with another key"
-                    if other == name
-                    else f"is already registered with the key of {name}"
-                )
-                raise PeerError(
-                    f"site {other} {problem}; to replace it, revoke {other} first with `tacit"
-                    f" server revoke {other}`"
-                )
+        _refuse_known_keys(known, name, line, signing_key)
         if name not in known:
             known[name] = {"public_key": line, "node_id": str(_register_key(folder, name, pem))}
             if signing_key is not None:
@@ -113,6 +107,38 @@ def register(
             _write_registry(folder, known)
         if former is not None:
             _unregister_node(folder, former["node_id"])
+
+
+def refuse_similar_name(known: Iterable[str], name: str) -> None:
+    """Raise PeerError for a name that differs from a registered one in upper and lower case only:
+    people who compare fingerprints would take one site for the other.
+    """
+    similar = [one for one in known if one != name and one.casefold() == name.casefold()]
+    if similar:
+        raise PeerError(
+            f"{name}: {similar[0]} is registered, and the names differ in upper and lower case"
+            " only; choose another name"
+        )
+
+
+def _refuse_known_keys(
+    known: dict[str, dict[str, str]], name: str, line: str, signing_key: str | None
+) -> None:
+    """Raise PeerError if the name has another key, or another site has one of these keys."""
+    for other, facts in known.items():
+        is_same = facts["public_key"] == line or (
+            other != name and signing_key is not None and facts.get("signing_key") == signing_key
+        )
+        if (other == name) != is_same:
+            problem = (
+                "is already registered with another key"
+                if other == name
+                else f"is already registered with a key of {name}"
+            )
+            raise PeerError(
+                f"site {other} {problem}; to replace it, revoke {other} first with `tacit"
+                f" server revoke {other}`"
+            )
 
 
 def revoke(folder: Path, name: str) -> None:
@@ -197,7 +223,18 @@ def _connect_control(folder: Path) -> ControlHttpClient:
 
 @contextmanager
 def lock_registry(folder: Path) -> Iterator[None]:
-    """Keep other commands from changing the registered sites while the block runs."""
+    """Keep other commands from changing the registered sites while the block runs. Blocks of one
+    thread may be nested.
+    """
+    held: set[Path] = _HELD.__dict__.setdefault("folders", set())
+    place = folder.resolve()
+    if place in held:
+        yield
+        return
     with (folder / "sites.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        held.add(place)
+        try:
+            yield
+        finally:
+            held.discard(place)
