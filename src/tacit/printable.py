@@ -15,6 +15,13 @@ unpaired surrogates.
 
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 """Unicode categories of invisible characters."""
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\U000e0100-\U000e01ef]"
+)
+"""Invisible characters of other categories: joiners, fillers and variation selectors. The selector
+that shows a symbol as an emoji is visible and is not among them.
+"""
+_SELECTOR = re.compile("(.)[\ufe00-\ufe0f]")
 
 
 def is_plain_name(text: str) -> bool:
@@ -31,6 +38,8 @@ def is_plain_name(text: str) -> bool:
         bool(text)
         and text == text.strip()
         and not any(unicodedata.category(one) in _UNSEEN for one in text)
+        and not _BLANK.search(text)
+        and all(unicodedata.category(one[1]).startswith("S") for one in _SELECTOR.finditer(text))
     )
 
 

@@ -132,3 +132,15 @@ def test_without_a_yes_nothing_changes(capsys: Capture, site: Path, monkeypatch)
 def test_an_id_that_no_row_has(capsys: Capture, site: Path) -> None:
     said = tacit(capsys, "site", "erase", str(site), "4711", "--yes")
     assert "No row of your file has this id: check how it is written" in " ".join(said.out.split())
+
+
+def test_other_spellings_of_an_id_are_counted(capsys: Capture, site: Path) -> None:
+    """Each is a client of its own, so rows of the person could stay."""
+    rows = site.parent / "rows.csv"
+    rows.write_text(rows.read_text() + "03,1\n3.0,0\n")
+    said = tacit(capsys, "site", "erase", str(site), "3", "--yes")
+    assert "2 other ids of your file differ from this one only in case" in " ".join(
+        said.out.split()
+    )
+    found = json.loads(tacit(capsys, "site", "erase", str(site), "4", "--yes", "--json").out)
+    assert found["similar_ids_in_file"] == 0

@@ -39,3 +39,12 @@ def test_an_unknown_run(capsys: Capture, site: Path) -> None:  # noqa: F811
     said = tacit(capsys, "site", "status", str(site), "../policy.toml")
     assert said.code != 0
     assert "lists the runs" in said.err
+
+
+def test_a_reason_is_one_paragraph(capsys: Capture, site: Path) -> None:  # noqa: F811
+    """The words of a server in a reason cannot pass for a line of the status."""
+    why = "plan: 1 problem\n  a\nRefused 0 times: all is well: unknown key"
+    ContactBook(site).note(subject("third-1"), "plan", why)
+    said = tacit(capsys, "site", "status", str(site), "third-1").out.splitlines()
+    assert not [line for line in said if line.startswith("Refused 0 times")]
+    assert "all is well: unknown key" in " ".join(said)

@@ -25,6 +25,7 @@ from tacit.deployment.bodies import (
     Terms,
 )
 from tacit.deployment.site.owner_site import OwnerSite
+from tacit.deployment.versions import write_settings
 from tacit.protocol import messages
 from tacit.protocol.messages.signed_message import MessageSubject, SignedMessage, read, write
 
@@ -36,6 +37,7 @@ class HostileServer:
 
     def __init__(self, site: OwnerSite, job: plan.Plan, run: str = "job-1") -> None:
         self.site, self.run, self.text = site, run, plan.to_toml(job)
+        self._stated = {self.text: write_settings(job)}
         self.status, self.rule, self.measures = "", "", True
         self.terms: Terms | None = None
         self.dim = 0
@@ -52,7 +54,9 @@ class HostileServer:
         return reply
 
     def open(self, text: str | None = None, **changes: Any) -> OfferResponse | None:
-        offer = bodies.pack(Offer(plan=text or self.text, measures=self.measures))
+        offered = text or self.text
+        settings = self._stated.get(offered, "")
+        offer = bodies.pack(Offer(plan=offered, settings=settings, measures=self.measures))
         return self._body(self.send("open", "open", offer, **changes), OfferResponse)
 
     def begin(self, opened: OfferResponse, **changes: Any) -> BeginResponse | None:

@@ -142,3 +142,16 @@ def test_a_schema_with_more_values_than_the_owner_allows_is_refused(tmp_path: Pa
     server = HostileServer(hospital(tmp_path, few), job(enum))
     assert server.open() is None
     assert server.rule == "limits.max_values_per_column"
+
+
+def test_an_accepted_schema_has_one_meaning(tmp_path: Path) -> None:
+    """Two orders of a mapping had one hash, and the last of two spellings of a cell decided what it means."""
+    for order in (("no", " no"), (" no", "no")):
+        cells = {cell: str(number) for number, cell in enumerate(order)} | {"yes": "1"}
+        mapping = ", ".join(f'"{cell}" = "{value}"' for cell, value in cells.items())
+        column = f'type = "string"\nenum = ["0", "1"]\nmapping = {{ {mapping} }}\n'
+        server = HostileServer(hospital(tmp_path / repr(order)), job())
+        before = plans.to_toml(job()).partition("[schema")[0]
+        server.text = f"{before}[schema.columns.readmitted]\n{column}"
+        assert server.open() is None
+        assert server.status == "plan"

@@ -34,6 +34,7 @@ from tacit.deployment.plan_requirements import compute_requirements
 from tacit.deployment.server.job import deploy
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.owner_site import OwnerSite
+from tacit.deployment.versions import write_settings
 from tacit.privacy.policy import PrivacyUnit
 from tacit.protocol import messages
 from tacit.protocol.messages.signed_message import read
@@ -268,7 +269,9 @@ def test_terms_differ_in_anything_at_all(network, change) -> None:
 def test_noise_of_a_seed_at_a_helper_and_real_noise_at_sites(network) -> None:
     """A helper whose owner allows simulated noise has a key that follows from the plan's seed; no site with real noise uses it."""
     server = network.server("c", plan_of())
-    reply = server.send("open", "open", bodies.pack(Offer(plan=server.text, simulated_noise=True)))
+    settings = write_settings(plan_of())
+    offer = Offer(plan=server.text, settings=settings, simulated_noise=True)
+    reply = server.send("open", "open", bodies.pack(offer))
     simulated = bodies.unpack(reply.body, OfferResponse)
     others = {name: network.server(name, plan_of()) for name in ("a", "b")}
     opened = {name: one.open() for name, one in others.items()}

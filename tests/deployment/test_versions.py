@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from tacit.deployment.bodies import Offer
 from tacit.deployment.confirmation import run_digest
 from tacit.deployment.server.missing_replies import clean_rule_names
 from tacit.deployment.site.owner_site import OwnerSite
+from tacit.errors import VersionError
 from tacit.plan.toml import tree_of
+from tests.deployment.agreements import plan_of
 from tests.deployment.hostile import HostileServer
 from tests.deployment.local_post import owner
 from tests.deployment.test_bound_runs import job, write_patients
@@ -164,3 +167,16 @@ def test_a_default_that_a_preset_would_change_is_written_out() -> None:
     }
     plan = plans.parse(tree)
     assert plans.parse(tree_of(plans.to_short_toml(plan))) == plan
+
+
+@pytest.mark.parametrize("left_out", ["codec.clip", ""])
+def test_secure_aggregation_needs_every_setting(left_out: str) -> None:
+    """A server that leaves out a setting would have sites confirm one plan and read it differently."""
+    plan = plan_of(secure_aggregation={"min_clients": 10})
+    tree, stated = tomllib.loads(plans.to_toml(plan)), json.loads(versions.write_settings(plan))
+    whole = Offer(plan="", settings=json.dumps(stated), tacit=NEWER)
+    assert versions.parse_offered(whole, tree) == plan
+    stated.pop(left_out, None)
+    part = Offer(plan="", settings=json.dumps(stated) if left_out else "", tacit=NEWER)
+    with pytest.raises(VersionError, match="the offer does not state "):
+        versions.parse_offered(part, tree)

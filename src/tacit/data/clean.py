@@ -28,10 +28,14 @@ _EXACT = 2**53
 
 
 class DecimalSetting(NamedTuple):
-    """The decimal mark set by a plan or by the file's owner, if any, and which of the two set it."""
+    """The decimal mark set by a plan or by the file's owner, if any, and which of the two set it.
+
+    `least_clients` is how many clients must write a mark before it decides anything.
+    """
 
     mark: DecimalMark | None = None
     vouched: bool = True
+    least_clients: int = 1
 
 
 def clean(
@@ -99,7 +103,7 @@ def keep_known_classes(
 def _clean_labels(frame: pl.DataFrame, label: str) -> tuple[pl.DataFrame, list[str]]:
     series = frame[label]
     if series.dtype.is_float():
-        series = _to_integers(series)
+        series = _refuse_fractions(series)
     text = to_text(series)
     if text.null_count() == len(text):
         raise DataError(f"data.columns.label = {label!r}: the column is empty; name another column")
@@ -112,15 +116,18 @@ def _clean_labels(frame: pl.DataFrame, label: str) -> tuple[pl.DataFrame, list[s
     return frame.with_columns(_to_enum(frame[label], None)), repairs
 
 
-def _to_integers(series: pl.Series) -> pl.Series:
-    """Convert decimal numbers without a fraction to integers; NaN is a missing label."""
+def _refuse_fractions(series: pl.Series) -> pl.Series:
+    """Decimal numbers as labels, NaN as a missing one; refused if most have a fraction. A few are
+    classes of their own, as in a file of text.
+    """
     series = series.fill_nan(None)
-    if bool((series.drop_nulls() != series.drop_nulls().round()).any()):
+    numbers = series.drop_nulls()
+    if 2 * int((numbers != numbers.round()).sum()) > len(numbers):
         raise DataError(
             f"data.columns.label = {series.name!r}: decimal numbers are not classes; name a column"
             " of classes"
         )
-    return series.cast(pl.Int64)
+    return series
 
 
 def _drop_nulls(frame: pl.DataFrame, name: str, what: str) -> tuple[pl.DataFrame, list[str]]:
@@ -157,7 +164,12 @@ def detect_number_formats(frame: pl.DataFrame, columns: Columns, decimal: Decima
     """Detect the number format of the numeric columns, and how many clients' cells show it."""
     texts = {name: _strip_cells(frame[name]) for name in columns.numeric if _is_text(frame[name])}
     written = {name: find_decimal_evidence(text) for name, text in texts.items()}
-    found = choose_formats(written, decimal.mark, decimal.vouched)
+    found = choose_formats(
+        written,
+        decimal.mark,
+        decimal.vouched,
+        lambda rows: _count_clients(frame, rows, columns) >= decimal.least_clients,
+    )
     commas = (
         sum(
             (one.comma.cast(pl.UInt32) for one in written.values()),

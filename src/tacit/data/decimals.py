@@ -6,7 +6,7 @@ The value of a cell depends only on the cell and the decimal mark. Only cells su
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, assert_never
 
 import polars as pl
@@ -41,9 +41,15 @@ def find_decimal_evidence(text: pl.Series) -> DecimalEvidence:
 
 
 def choose_formats(
-    columns: Mapping[str, DecimalEvidence], pinned: DecimalMark | None, vouched: bool
+    columns: Mapping[str, DecimalEvidence],
+    pinned: DecimalMark | None,
+    vouched: bool,
+    is_enough: Callable[[pl.Series], bool] = lambda rows: bool(rows.any()),
 ) -> dict[str, NumberFormat]:
     """Choose the number format of each column.
+
+    `is_enough` says whether the marked rows are evidence: at a site, those of a single client are
+    not, since they would decide how the cells of all others are read.
 
     `pinned` is set by a plan or an owner. Otherwise a column follows its own unambiguous cells;
     without any, those of the other columns, or a decimal point if these show nothing or both.
@@ -52,7 +58,7 @@ def choose_formats(
     ambiguous cells.
     """
     shown = {
-        name: (bool(one.point.any()), bool(one.comma.any()), bool(one.unclear.any()))
+        name: (is_enough(one.point), is_enough(one.comma), is_enough(one.unclear))
         for name, one in columns.items()
     }
     anywhere = any(comma for _, comma, _ in shown.values()) and not any(

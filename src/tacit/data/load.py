@@ -286,12 +286,27 @@ def _get_owners(frame: pl.DataFrame, columns: Columns, data: Data) -> pl.Series 
     )
 
 
+def read_marks(frame: pl.DataFrame, split: str) -> tuple[pl.Series, pl.Series]:
+    """Which rows a split column marks as train, and which as test under any name. Each row is
+    marked by its own cell alone.
+    """
+    marks = _normalise_marks(frame, split)
+    train, test = (
+        marks.is_in(names).fill_null(False) for names in (["train"], ["test", *_OTHER_TESTS])
+    )
+    return train, test
+
+
+def _normalise_marks(frame: pl.DataFrame, split: str) -> pl.Series:
+    return frame[split].cast(pl.String).str.strip_chars().str.to_lowercase()
+
+
 def find_marked_rows(frame: pl.DataFrame, split: str) -> MarkedRows | None:
     """Find the rows that the split column marks as train and test; None without test rows.
 
     Raise DataError without train rows.
     """
-    marks = frame[split].cast(pl.String).str.strip_chars().str.to_lowercase()
+    marks = _normalise_marks(frame, split)
     present = set(marks.drop_nulls().unique())
     if "train" not in present:
         raise DataError(

@@ -16,7 +16,8 @@ from tacit.plan import Columns, Data, Schema
 
 class SiteFile(NamedTuple):
     """Facts that the owner of a site states about its file: the decimal mark, if any, and how many
-    clients must have the same misfit before the site refuses a run for it.
+    clients must have the same misfit before the site refuses a run for it. As many must write a
+    decimal mark before it counts.
     """
 
     decimal: DecimalMark | None = None
@@ -37,7 +38,9 @@ class RowReader(NamedTuple):
         if self.site is None:
             return DecimalSetting(self.data.decimal)
         stated = self.site.decimal
-        return DecimalSetting(stated or self.data.decimal, vouched=stated is not None)
+        return DecimalSetting(
+            stated or self.data.decimal, stated is not None, self.site.misfit_clients
+        )
 
     def read(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         """Rows with normalised names of clients that fit the schema, and notes on the others."""

@@ -5,6 +5,9 @@ A plan is sent without the settings that have their defaults. So a site that doe
 takes part unless the plan uses that key. A new key must therefore mean by default what older
 versions do. Defaults that two versions both know must be the same: the offer also holds every
 setting as the server reads the plan, and a site compares them with its own reading.
+
+The server could leave out a setting on which two sites differ. Under secure aggregation, where sites
+confirm one plan to each other, an offer must therefore hold every setting that the site knows.
 """
 
 from __future__ import annotations
@@ -60,6 +63,13 @@ def parse_offered(offer: Offer, tree: dict[str, Any]) -> Plan:
         if offer.tacit in ("", find_version()):
             raise
         raise _build_error(offer.tacit, str(error)) from None
+    lacking = _find_unstated(offer, plan) if plan.secure_aggregation is not None else []
+    if lacking:
+        raise _build_error(
+            offer.tacit,
+            f"the offer does not state {', '.join(lacking[:5])}, and sites that sum updates securely"
+            " must read every setting alike; the server needs a version as new as this site's",
+        )
     if differing := _find_differing(offer, plan):
         raise _build_error(
             offer.tacit,
@@ -80,16 +90,30 @@ def _find_differing(offer: Offer, plan: Plan) -> list[str]:
     """
     if not offer.settings:
         return []
-    try:
-        theirs = msgspec.json.decode(offer.settings, type=dict[str, Any])
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise WireError(f"offer refused: its settings are not valid JSON ({error})") from None
-    ours = msgspec.json.decode(write_settings(plan), type=dict[str, Any])
+    theirs, ours = _read_settings(offer), _list_own_settings(plan)
     return [
         *(key for key, value in ours.items() if key in theirs and theirs[key] != value),
         *_find_tables(theirs, ours),
         *_find_tables(ours, theirs),
     ]
+
+
+def _find_unstated(offer: Offer, plan: Plan) -> list[str]:
+    """Settings that this site knows and that an offer does not state."""
+    theirs = _read_settings(offer) if offer.settings else {}
+    return [key for key in _list_own_settings(plan) if key not in theirs]
+
+
+def _read_settings(offer: Offer) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(offer.settings, type=dict[str, Any])
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise WireError(f"offer refused: its settings are not valid JSON ({error})") from None
+
+
+def _list_own_settings(plan: Plan) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.json.decode(write_settings(plan), type=dict[str, Any])
+    return found
 
 
 def _find_tables(present: dict[str, Any], absent: dict[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ from tacit.errors import PlanError
 from tacit.randomness import PublicDraws
 from tacit.server import ServerOptimizer, build_optimizer
 
-_MOST_WEIGHT = 2**53
+MOST_WEIGHT = 2**53
 """Weighted counts stay exact as long as all weights together are below this."""
 
 
@@ -65,7 +65,7 @@ class Agreement:
                 f"server.rule = {self.server.rule!r} reads each update by itself, but the noise"
                 f" of the codec {self.codec.name!r} is for a sum; use server.rule = 'mean'"
             )
-        if clients * self.largest_weight >= _MOST_WEIGHT:
+        if clients * self.largest_weight >= MOST_WEIGHT:
             raise PlanError(
                 f"server.weights = {self.server.weights!r} needs all weights together below 2^53,"
                 f" got {clients:,} clients of up to {self.largest_weight:,}; use server.weights ="

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -319,3 +320,17 @@ def test_a_card_holds_no_markup_from_the_data() -> None:
     assert "<img>" not in written
     assert "\n# b" not in written
     assert "The record of the run was not available" in written
+
+
+def test_a_card_holds_no_link_or_image_from_a_server() -> None:
+    """A site renders the card of a model whose words the server chose: an image would tell who reads it, and when."""
+    bad = "![x](http://evil.example/x.png) <b> [a](b) www.evil.example a@evil.example `c`\n# d"
+    card = export.ModelCard(
+        name=bad, classes=(bad,), columns=(bad,), trained_on=bad, figures={bad: 0.5}, statement=bad,
+        rests_on=bad, unprotected=(bad,),
+    )  # fmt: skip
+    lines = render_card(card, "use it").splitlines()
+    assert not [line for line in lines if line.startswith("# d")]
+    for line in lines:
+        prose = re.sub(r"`[^`]*`", "", line) if line.startswith("- It reads") else line
+        assert not re.search(r"(?<!\\)[\[\]`]|https?://|www\.|a@|<", prose), line

@@ -46,6 +46,7 @@ def erase(
     if as_json:
         facts = {
             "rows_in_file": plan.client.rows,
+            "similar_ids_in_file": plan.client.similar,
             "was_erased_before": plan.account.erased_on is not None,
             "runs_that_received_statistics": list(plan.told),
             "open_runs": list(plan.open_runs),
@@ -65,6 +66,12 @@ def _describe(plan: ErasurePlan) -> list[str]:
         0: "No row of your file has this id: check how it is written",
     }.get(rows, f"{rows or 0:,} rows of your file have this id")
     said = [f"{found}. They take no part in any run that is offered from now on."]
+    if plan.client.similar:
+        said.append(
+            f"{plan.client.similar:,} other ids of your file differ from this one only in case, leading"
+            " zeros or a decimal point. Each is a client of its own: if it is the same person, erase"
+            " it too."
+        )
     if account.erased_on:
         said.append(f"This client was erased on {account.erased_on}.")
     if plan.open_runs:

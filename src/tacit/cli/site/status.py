@@ -117,7 +117,7 @@ def _show_run(folder: Path, run: str, *, as_json: bool) -> None:
     for one in found.refusals:
         tables.say(
             f"Refused {one['times']:,} times, last {one['last']} in round {one['round']:,}:"
-            f" {one['kind']} ({one['status']}): {one['why']}"
+            f" {one['kind']} ({one['status']}): {' '.join(one['why'].split())}"
         )
 
 

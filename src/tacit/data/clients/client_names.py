@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+_UNSEEN = r"[\p{Cf}\p{Cc}\p{Default_Ignorable_Code_Point}\x{2800}]"
+"""Characters that are not displayed: control and format characters, variation selectors, fillers."""
+
 
 def normalise_names(column: pl.Series) -> pl.Series:
     """Client names as normalised text; null for blank cells. Integers stay integers.
@@ -26,12 +29,9 @@ def normalise_names(column: pl.Series) -> pl.Series:
             .to_series()
             .alias(column.name)
         )
-    text = (
-        column.cast(pl.String)
-        .str.normalize("NFKC")
-        .str.replace_all(r"[\p{Cf}\p{Cc}]", "")
-        .str.strip_chars()
-    )
+    # Removed first: an invisible character between a letter and its accent keeps them apart.
+    seen = column.cast(pl.String).str.replace_all(_UNSEEN, "").str.normalize("NFKC")
+    text = seen.str.replace_all(_UNSEEN, "").str.strip_chars()
     return text.set(text == "", None).alias(column.name)
 
 

@@ -55,7 +55,9 @@ def apply_schema(
     )
     numbers = tuple(name for name in columns.numeric if name in frame.columns)
     if formats is None:
-        formats = detect_number_formats(frame, Columns(numeric=numbers), decimal).formats
+        client = columns.client if columns.client in frame.columns else None
+        roles = Columns(numeric=numbers, client=client)
+        formats = detect_number_formats(frame, roles, decimal).formats
     misfits = list[Misfit]()
     for name, one in found.items():
         mark = formats[name].mark if name in formats else decimal.mark or "point"

@@ -40,13 +40,17 @@ from tacit.protocol.round import (
 
 
 class SitesCarrier:
-    """Takes exchanges to the sites of a run."""
+    """Takes exchanges to the sites of a run.
+
+    `asked_before` is the last round in which sites may have answered requests from before a resume.
+    In a later round a site that says so is not believed: the round would be charged and lost.
+    """
 
     def __init__(
         self, messenger: Messenger, terms: Terms, agreement: Agreement, with_rows: Names
     ) -> None:
         self.messenger, self.terms, self.agreement = messenger, terms, agreement
-        self.clients = terms.clients
+        self.clients, self.asked_before = terms.clients, 0
         self._with_rows = np.zeros(self.clients, np.bool_)
         self._with_rows[with_rows] = True
 
@@ -150,7 +154,7 @@ class SitesCarrier:
         if got >= least:
             return
         before = [site for site, why in missing.items() if why.cause in NOT_REPEATABLE]
-        if got + len(before) >= least:
+        if got + len(before) >= least and round_no <= self.asked_before:
             raise RoundLost(
                 f"{', '.join(sorted(before))} had answered another request of it before the run"
                 " was stopped"

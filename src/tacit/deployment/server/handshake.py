@@ -30,6 +30,7 @@ from tacit.deployment.server.sent_plan import SentPlan
 from tacit.errors import RunError, WireError
 from tacit.plan import Plan
 from tacit.plan.codec import readable
+from tacit.protocol.agreement import MOST_WEIGHT
 from tacit.protocol.round import Names
 from tacit.randomness import Draws
 
@@ -158,12 +159,21 @@ class Handshake:
     def _largest_weight(self, opened: dict[str, OfferResponse]) -> int:
         """The largest weight a client may have: set by the plan, whatever a site says; where rows
         count, the largest that a site reports.
+
+        Raise RunError naming the site whose word no run could use: otherwise every other site would
+        refuse the terms and seem to be at fault.
         """
-        return int(
-            training.compute_weights(
-                self.plan.server, np.array([one.largest_weight for one in opened.values()])
-            ).max()
-        )
+        said = np.array([one.largest_weight for one in opened.values()])
+        weights = training.compute_weights(self.plan.server, said)
+        most, clients = int(weights.max()), sum(one.clients for one in opened.values())
+        site = list(opened)[int(weights.argmax())]
+        if most > max(1, opened[site].rows) or clients * most >= MOST_WEIGHT:
+            raise RunError(
+                f"{self.plan.name}: site {site!r} says that one of its clients has {most:,} rows and"
+                f" all together have {opened[site].rows:,}, which cannot be or cannot be counted;"
+                " revoke it, or ask its owner"
+            )
+        return most
 
     def _check_helper_key(self, site: str, key: bytes) -> None:
         """Raise RunError naming the site: otherwise every other site would refuse the terms later

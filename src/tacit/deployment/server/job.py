@@ -189,7 +189,8 @@ class DeployedJob:
             self.draws,
             key.public_key().public_bytes_raw(),
         )
-        if not (self.place / TERMS).exists():
+        is_resumed = (self.place / TERMS).exists()
+        if not is_resumed:
             body, with_rows = handshake.agree_on_terms(self.place.name)
             replace_file(self.place / WITH_ROWS, with_rows.astype("<i8").tobytes())
             replace_file(self.place / TERMS, body)
@@ -201,7 +202,7 @@ class DeployedJob:
             identity=begin.read().identity or digest,
         )
         with open_desk(self.place, found, prints, self.observer) as desk:
-            self._run(desk, begin, digest, found.last)
+            self._run(desk, begin, digest, found.last, is_resumed)
         return self.place
 
     def _note(self, *entries: record.Entry) -> None:
@@ -229,13 +230,22 @@ class DeployedJob:
         desk.note(*kept)
         desk.writer.sync()
 
-    def _run(self, desk: Desk, begin: BeginRequest, digest: str, last: Checkpoint | None) -> None:
+    def _run(
+        self,
+        desk: Desk,
+        begin: BeginRequest,
+        digest: str,
+        last: Checkpoint | None,
+        is_resumed: bool,
+    ) -> None:
         if last is not None:
             self._use_record(desk)
         terms = begin.read()
         begin_at_sites(self.messenger, begin)
         with_rows = bodies.read_names((self.place / WITH_ROWS).read_bytes())
         side = ServerSide(self.plan, terms, digest, self.messenger, with_rows, self._given(terms))
+        if is_resumed:  # the round under way, and the next one if its model was measured
+            side.carrier.asked_before = (last.progress.round_no if last else 0) + 2
         if last is None:
             self._open(desk, side)
             self._use_record(desk)
@@ -325,12 +335,15 @@ class DeployedJob:
         # read.
         request = side.arm.build_request_after(now.progress.round_no, None, now.arrays)
         found, hashes = side.evaluator.evaluation(request, now.progress.round_no)
-        if len(hashes) != 1:
+        models = set(hashes.values())
+        if len(models) != 1:
+            said = ", ".join(f"{site}: {one.hex()[:16]}" for site, one in sorted(hashes.items()))
             raise RunError(
-                f"{self.plan.name}: sites read {len(hashes)} different models from the last sum;"
-                " nothing was kept"
+                f"{self.plan.name}: sites read {len(models)} different models from the last sum"
+                f" ({said or 'none replied'}); nothing was kept; ask the owners of the sites that"
+                " differ"
             )
-        loop.finish_measured(side.arm, desk, now, hashes.pop().hex(), found, checkpoint.ALL_DONE)
+        loop.finish_measured(side.arm, desk, now, models.pop().hex(), found, checkpoint.ALL_DONE)
 
 
 def _refused(sender: str, why: str) -> record.Refused:

@@ -144,6 +144,10 @@ class ServerSide:
         return build_member(learner, 0, len(own), self.given.clients_weight, self.given.draws)
 
 
+_MOST_DEVIATIONS = 20.0
+"""By how many standard deviations noise may move a count; more has a probability below 1e-80."""
+
+
 class SiteEvaluator:
     """Evaluates models on the server's own test rows if it has any, else on what the sites hold
     out.
@@ -169,9 +173,9 @@ class SiteEvaluator:
             self.side.arm.build_request_after(state.round_no, model, state.arrays), state.round_no
         )[0]
 
-    def evaluation(self, request: Request, round_no: int) -> tuple[Evaluation, set[bytes]]:
+    def evaluation(self, request: Request, round_no: int) -> tuple[Evaluation, dict[str, bytes]]:
         """Evaluate the model after a round by the sites' counts, with the claims of these counts
-        and the digests of the model.
+        and the digest of the model at each site.
 
         A site that sends no counts is named in the record, once for each reason.
         """
@@ -192,7 +196,7 @@ class SiteEvaluator:
         evaluation = Evaluation(
             metrics=compute_accuracy(counts), entries=[*notes], claims=find_weakest_claim(claims)
         )
-        return evaluation, {one.model for one in found.values()}
+        return evaluation, {site: one.model for site, one in found.items()}
 
     def at_the_end(self, model: Vector, rounds: int, history: History) -> Evaluation:
         """Nothing more: the last round was measured."""
@@ -233,13 +237,17 @@ def _read_claims(
         if one.counts is None:
             continue
         counts, member = one.counts, terms.find_member(site)
+        most, noise = member.rows + member.test_rows, _MOST_DEVIATIONS * counts.noise
         try:
-            if counts.claim:
-                claims.append(noisy_counts.read_claim(counts.claim, counts.noise))
-            elif counts.noise or not 0 <= counts.right <= counts.rows:
+            claim = noisy_counts.read_claim(counts.claim, counts.noise) if counts.claim else None
+            if claim is None and (counts.noise or not 0 <= counts.right <= counts.rows):
                 wrong[site] = "its counts contradict each other"
-            elif counts.rows > member.rows + member.test_rows:
+            elif max(counts.rows, counts.right) > most + noise:
                 wrong[site] = "it counts more rows than it has"
+            elif min(counts.rows, counts.right) < -noise:
+                wrong[site] = "its counts are below zero by more than their noise"
+            elif claim is not None:
+                claims.append(claim)
         except ValueError as error:
             wrong[site] = str(error)
     return claims, wrong

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from tacit.data.clients.client_names import normalise_names
+from tacit.data.clients.client_names import fold_names, normalise_names
 from tacit.data.read import TextFormat, is_file_source, read_file
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.site_folder import load_owner
@@ -16,12 +16,14 @@ from tacit.errors import DataError, PlanError
 
 class FoundClient(NamedTuple):
     """A client: the normalised name, the pseudonym in the ledger, and the number of its rows in the
-    owner's file; None if the file cannot be read.
+    owner's file; None if the file cannot be read. `similar` counts other clients of the file whose
+    names differ only in case, leading zeros or a decimal point.
     """
 
     name: str
     pseudonym: bytes
     rows: int | None
+    similar: int = 0
 
 
 def find_client(folder: Path, given: str) -> tuple[Owner, FoundClient]:
@@ -41,8 +43,12 @@ def find_client(folder: Path, given: str) -> tuple[Owner, FoundClient]:
     name = normalise_names(_parse(given, kind)).cast(pl.String).to_list()[0]
     if name is None:
         raise PlanError(f"the id {given!r} is blank; give it as it stands in {owner.unit.client!r}")
-    rows = None if column is None else int((normalise_names(column).cast(pl.String) == name).sum())
-    return owner, FoundClient(name, owner.pseudonym(name), rows)
+    if column is None:
+        return owner, FoundClient(name, owner.pseudonym(name), None)
+    names = normalise_names(column).cast(pl.String).drop_nulls()
+    others = fold_names(names.filter(names != name).unique())
+    similar = int((others == fold_names(pl.Series([name]))[0]).sum())
+    return owner, FoundClient(name, owner.pseudonym(name), int((names == name).sum()), similar)
 
 
 def _parse(given: str, kind: pl.DataType) -> pl.Series:

@@ -4,6 +4,7 @@ had.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 _HEAD = (
@@ -39,31 +40,39 @@ class ModelCard:
 
 def render_card(card: ModelCard, how: str, hub: bool = False) -> str:
     """Render the card as Markdown; `how` describes the use of the other files, `hub` adds the
-    header that model hubs read.
+    header that model hubs read. Every other text is escaped: a server may have chosen it.
     """
-    named = ", ".join(map(_cell, card.classes[:20])) + (", …" if len(card.classes) > 20 else "")
-    lines = [*(_HEAD if hub else ()), f"# {_cell(card.name)}", "", _WHAT, ""]
-    lines += [f"- It reads: {', '.join(f'`{_cell(name)}`' for name in card.columns)}."]
+    named = ", ".join(map(_escape, card.classes[:20])) + (", …" if len(card.classes) > 20 else "")
+    lines = [*(_HEAD if hub else ()), f"# {_escape(card.name)}", "", _WHAT, ""]
+    lines += [f"- It reads: {', '.join(map(_quote, card.columns))}."]
     lines += [f"- It distinguishes {len(card.classes)} classes: {named}."]
-    lines += [f"- Trained on {card.trained_on}."] if card.trained_on else []
-    figures = ", ".join(f"{name} {value:.4g}" for name, value in card.figures.items())
+    lines += [f"- Trained on {_escape(card.trained_on)}."] if card.trained_on else []
+    figures = ", ".join(f"{_escape(name)} {value:.4g}" for name, value in card.figures.items())
     lines += [f"- On the run's test rows: {figures}."] if figures else []
     lines += ["", "## Use", "", how.strip(), "", "## Privacy", ""]
     if card.statement:
         lines += [
-            card.statement,
+            _escape(card.statement),
             "",
-            f"Trust required: {card.rests_on}.",
+            f"Trust required: {_escape(card.rests_on)}.",
             "",
             "Not protected:",
             "",
         ]
-        lines += [f"- {sentence}" for sentence in card.unprotected]
+        lines += [f"- {_escape(sentence)}" for sentence in card.unprotected]
     else:
         lines += ["The record of the run was not available, so no guarantee can be stated."]
     return "\n".join([*lines, "", "## Limits", "", _LIMITS, ""])
 
 
-def _cell(text: str) -> str:
-    """Turn a name from the data into one harmless line of Markdown."""
-    return " ".join(text.split()).replace("`", "'").replace("<", "&lt;")
+def _escape(text: str) -> str:
+    """One line of Markdown without links, images, code, HTML or addresses that become links."""
+    escaped = re.sub(r"[\\`\[\]]", r"\\\g<0>", " ".join(text.split()))
+    for sign, entity in {"<": "&lt;", "://": "&#58;//", "www.": "www&#46;", "@": "&#64;"}.items():
+        escaped = escaped.replace(sign, entity)
+    return escaped
+
+
+def _quote(name: str) -> str:
+    """A name as code in one line of Markdown."""
+    return f"`{' '.join(name.split()).replace('`', chr(39))}`"

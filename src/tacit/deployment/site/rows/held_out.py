@@ -18,8 +18,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit.data.load import Split, find_marked_rows
-from tacit.errors import DataError, RunError
+from tacit.data.load import Split, read_marks
+from tacit.errors import RunError
 from tacit.files import replace_file
 from tacit.plan import Columns, Data
 
@@ -44,24 +44,23 @@ class HeldOut:
         test rows for a plan.
 
         Rows that a client holds out for itself (`data.local_test`) stay among the train rows, with
-        a column that says so.
+        a column that says so. A split column decides alone, row by row: what one client's rows say
+        must not change which rows of others are held out.
         """
 
         def divide(
             frame: pl.DataFrame, columns: Columns, wanted: list[str]
         ) -> tuple[pl.DataFrame, pl.DataFrame, str]:
             marks = frame[MARK].to_numpy()
-            marked = find_marked_rows(frame, columns.split) if columns.split else None
-            tested = marks < _end(data.test) if marked is None else marked.test
-            first = _end(data.test) if marked is None else 0
-            last = _end(1 - (1 - (data.test if marked is None else 0.0)) * (1 - data.local_test))
-            local = (marks >= first) & (marks < last)
-            reserved = self._reserve(
-                last, columns.split if marked is not None else None, frame, marks
-            )
-            trained = (~reserved | local) & ~tested
-            if marked is not None:
-                trained &= marked.train
+            share = 0.0 if columns.split else data.test
+            first, last = _end(share), _end(1 - (1 - share) * (1 - data.local_test))
+            tested, local = marks < first, (marks >= first) & (marks < last)
+            reserved = self._reserve(last, columns.split, frame, marks)
+            trained = ~reserved | local
+            if columns.split:
+                train, test = (one.to_numpy() for one in read_marks(frame, columns.split))
+                tested, trained = test, trained & train
+            trained &= ~tested
             kept = frame.select(wanted).with_columns(pl.Series(LOCAL, local))
             how = "held-out rows were chosen by this site's secret, the same in every run"
             return kept.filter(pl.Series(trained)), kept.filter(pl.Series(tested)), how
@@ -115,11 +114,10 @@ def _marked_test(frame: pl.DataFrame, column: str) -> NDArray[np.bool_]:
     """Rows that the split column of some run marks as test rows; none if the file no longer has the
     column.
     """
-    try:
-        found = find_marked_rows(frame, column) if column in frame.columns else None
-    except DataError:
-        found = None
-    return np.zeros(frame.height, np.bool_) if found is None else found.test
+    if column not in frame.columns or frame[column].dtype.is_nested():
+        return np.zeros(frame.height, np.bool_)
+    found: NDArray[np.bool_] = read_marks(frame, column)[1].to_numpy()
+    return found
 
 
 def _written(column: pl.Series) -> list[bytes]:

@@ -332,7 +332,9 @@ def _prepared(frame: pl.DataFrame, table: data.Table, classes: tuple[str, ...]) 
     cell must not make a site refuse.
     """
     numbers = [name for name in table.columns.numeric if frame.schema[name].is_numeric()]
-    return _classed(frame, table, classes).with_columns(pl.col(numbers).clip(-_LARGEST, _LARGEST))
+    # Integers become floats first: no integer type holds the largest float.
+    clipped = pl.col(numbers).cast(pl.Float64).clip(-_LARGEST, _LARGEST)
+    return _classed(frame, table, classes).with_columns(clipped)
 
 
 def _classed(frame: pl.DataFrame, table: data.Table, classes: tuple[str, ...]) -> pl.DataFrame:

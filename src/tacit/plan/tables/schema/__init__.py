@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import unicodedata
 from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -158,12 +159,18 @@ def _value_problems(column: ColumnSchema, role: str) -> list[str]:
         return ["enum contains a value twice; name it once"]
     known = {*column.mapping.values(), *(BOOLEANS if column.type == "boolean" else column.enum)}
     own = {_read_value(column, value) for value in known}
+    spelled = {_spell(cell): cell for cell in column.mapping}
     clashes = [
         cell
         for cell in column.missing_values
-        if cell in column.mapping or _read_value(column, cell) in own
+        if _spell(cell) in spelled or _read_value(column, cell) in own
     ]
     return [
+        *(
+            f"mapping: {cell!r} and {spelled[_spell(cell)]!r} are the same cell; name it once"
+            for cell in column.mapping
+            if spelled[_spell(cell)] != cell
+        ),
         *(
             f"mapping: {cell!r} is itself a value of the column and cannot mean another; rename it"
             " at the sites"
@@ -181,4 +188,10 @@ def _read_value(column: ColumnSchema, cell: str) -> str | float:
     """What a cell means without a mapping: a number by value, a boolean in one spelling."""
     if column.is_number and fits_type(column, cell):
         return float(cell)
-    return BOOLEANS.get(cell.lower(), cell) if column.type == "boolean" else cell.strip()
+    text = _spell(cell)
+    return BOOLEANS.get(text.lower(), text) if column.type == "boolean" else text
+
+
+def _spell(cell: str) -> str:
+    """A cell as rows are compared with it: with composed letters, without surrounding blanks."""
+    return unicodedata.normalize("NFC", cell).strip()
