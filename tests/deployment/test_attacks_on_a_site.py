@@ -12,14 +12,16 @@ import polars as pl
 import pytest
 
 from tacit import plan as plans
+from tacit.deployment import bodies
 from tacit.deployment.server.job import DEPLOYMENT, prepare
+from tacit.deployment.site import stored_runs
 from tacit.deployment.site.owner_site import OwnerSite
 from tacit.deployment.site.rows.site_rows import read_rows
 from tacit.privacy.policy import parse_policy
 from tacit.randomness import Draws
 from tests.deployment.hostile import HostileServer
 from tests.deployment.local_post import GENEROUS, owner
-from tests.deployment.test_measures import EXACT, Hospital, job
+from tests.deployment.test_measures import EXACT, Hospital, job, write_patients
 from tests.deployment.test_secure_aggregation_attacks import (
     HELPS,
     Network,
@@ -206,3 +208,44 @@ def test_a_helper_takes_no_round_from_inside_a_letter(tmp_path) -> None:
 def test_a_plans_own_name_may_have_any_letters(tmp_path) -> None:
     place = prepare(plans.parse({**plans.dump(job()), "name": "größe-ß"}), tmp_path)
     assert '"run": "gre--1-' in (place / DEPLOYMENT).read_text()
+
+
+def test_a_server_opens_no_runs_without_end(tmp_path, monkeypatch) -> None:
+    """Each open run is a megabyte of plan that the server chose."""
+    monkeypatch.setattr(stored_runs, "MOST_OPEN", 3)
+    site = OwnerSite(
+        owner("a", write_patients(tmp_path / "patients.csv"), tmp_path / "a", GENEROUS)
+    )
+    opened = [HostileServer(site, job(), f"run-{number}") for number in range(5)]
+    assert [one.open() is not None for one in opened] == [True, True, True, False, False]
+    assert opened[0].open(), "a run that is open stays open"
+    opened[1].send("end", "end", b"")
+    assert opened[3].open()
+
+
+def test_offers_that_fail_leave_nothing(tmp_path) -> None:
+    rows = tmp_path / "patients.csv"
+    rows.write_text("patient,note,age,readmitted\n")
+    server = HostileServer(OwnerSite(owner("a", rows, tmp_path / "a", GENEROUS)), job())
+    assert server.open() is None
+    assert server.status == "data"
+    assert not list((tmp_path / "a" / "runs").iterdir())
+
+
+@pytest.mark.parametrize("by_owner", [True, False])
+def test_a_run_of_another_version_can_be_ended(tmp_path, by_owner) -> None:
+    """Its noise key would stay for ever at a site whose version cannot read the plan any more."""
+    site = OwnerSite(
+        owner("a", write_patients(tmp_path / "patients.csv"), tmp_path / "a", GENEROUS)
+    )
+    server = HostileServer(site, job()).start()
+    folder = tmp_path / "a" / "runs" / "job-1"
+    server.text += "\n[novelty]\nstrength = 3\n"
+    (folder / stored_runs.OFFER).write_bytes(bodies.pack(bodies.Offer(plan=server.text)))
+    if by_owner:
+        stored_runs.forget_run(site.owner, "job-1")
+    else:
+        server.send("end", "end", b"")
+        assert server.status == "ok"
+    assert not (folder / stored_runs.ROOT).exists()
+    assert stored_runs.has_ended(site.owner, "job-1")

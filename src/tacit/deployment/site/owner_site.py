@@ -21,6 +21,7 @@ from tacit.deployment.agenda import MEASURE
 from tacit.deployment.bodies import (
     Counts,
     MeasureResponse,
+    Offer,
     OfferResponse,
     SiteRequest,
     SiteResponse,
@@ -60,7 +61,7 @@ from tacit.errors import (
     WireError,
 )
 from tacit.log_lines import log_context
-from tacit.privacy.policy import Policy, Receipt, SiteLedger
+from tacit.privacy.policy import Receipt, SiteLedger
 from tacit.protocol.messages.signed_message import (
     MessageSubject,
     SignedMessage,
@@ -309,9 +310,11 @@ class OwnerSite:
         """
         if stored_runs.has_ended(self.owner, subject.run):
             return b""
-        plan = stored_runs.load_plan(self.owner, subject.run, subject.plan)
-        if plan is not None:
-            with closing(self.owner.open_ledger(self.owner.policy() or Policy(), plan)) as book:
+        offer = stored_runs.load_offer(self.owner, subject.run)
+        if offer is not None:
+            bound = stored_runs.hash_plan(bodies.unpack(offer, Offer))
+            stored_runs.refuse_other_plan(subject.run, bound, subject.plan)
+            with closing(stored_runs.open_ledger_to_end(self.owner)) as book:
                 book.drop_responses(subject.run)
                 delete_parts(stored_runs.find_run_folder(self.owner, subject.run), book.erased())
             record, told = stored_runs.check_record_head(self.owner, subject.run, body)

@@ -7,7 +7,7 @@ where it was.
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -53,6 +53,7 @@ from tacit.deployment.site.stored_runs import (
     load_offer,
     load_root,
     read_plan,
+    refuse_further_runs,
     refuse_other_plan,
 )
 from tacit.deployment.site.terms_checks import (
@@ -327,6 +328,8 @@ def open_run(owner: Owner, run: str, body: bytes, plan_hash: bytes) -> Participa
     )
     refuse_without_peers(plan, owner.name, owner.peers())
     folder = find_run_folder(owner, run)
+    if kept is None:
+        refuse_further_runs(owner)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if isinstance(plan.codec, HashComb) and plan.codec.agreed is not None:
         plan = replace(plan, codec=replace(plan.codec, agreed=owner.agreed or plan.codec.agreed))
@@ -346,6 +349,8 @@ def open_run(owner: Owner, run: str, body: bytes, plan_hash: bytes) -> Participa
         if kept is None:  # the run was not opened
             (folder / ROOT).unlink(missing_ok=True)
             (folder / ROWS).unlink(missing_ok=True)
+            with suppress(OSError):  # it holds something else
+                folder.rmdir()
         raise
     if kept is None:
         client_parts.store_left_out(folder, erased)
