@@ -1,0 +1,1 @@
+"""What a release is made of: distributions, bill of materials, licences, install sizes."""
