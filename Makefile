@@ -42,14 +42,31 @@ test-seeds: setup ## run the statistical tests with 50 seeds (long); SEEDS="7 8"
 	@failed=; for seed in $(SEEDS); do echo "seed $$seed"; $(BIN)/pytest -m statistical --seed $$seed || failed="$$failed $$seed"; done; \
 	if [ -n "$$failed" ]; then echo "failed with seeds:$$failed"; exit 1; fi
 
-test-wheel: ## build both wheels, install them into an empty environment and use them (needs a package index)
-	$(PYTHON) tests/wheel/try_wheel.py
+test-wheel: ## install the wheel into empty environments of Python 3.11, 3.12 and 3.13 and use it (long, needs a package index); WHEEL=--write keeps the tables
+	$(PYTHON) -m tests.wheel.try_wheel $(WHEEL)
+
+test-lowest: ## install the lowest versions that the ranges allow and run quick tests with them (minutes, needs a package index)
+	$(PYTHON) -m tests.wheel.try_versions lowest
+
+test-newest: ## the same with the newest versions
+	$(PYTHON) -m tests.wheel.try_versions newest
+
+wheel: ## build the wheel and the source distribution into dist, the same bytes at every build of a commit
+	$(PYTHON) -m release.build dist
 
 test-upgrade: setup ## run two versions of Tacit, each from its wheel, as server and sites of each other (minutes)
 	$(BIN)/python -m tests.wheel.try_upgrade
 
 test-sites: setup ## set up a server and three sites in network namespaces by commands alone, and train (minutes)
 	$(BIN)/python -m tests.deploy.three_sites
+
+test-container: setup ## start server and sites as the images do, without an engine (minutes, needs root and a package index)
+	$(BIN)/python -m tests.deploy.container
+
+images: ## build the images of server and site; BASE=python:3.11-slim@sha256:... names the base image
+	@$(PYTHON) -m release.check_base $(BASE)
+	docker build --file deploy/Dockerfile --build-arg BASE=$(BASE) --target server --tag tacit-server .
+	docker build --file deploy/Dockerfile --build-arg BASE=$(BASE) --target site --tag tacit-site .
 
 lint: setup ## check style, types and import rules
 	$(BIN)/ruff check .

@@ -5,10 +5,10 @@ from __future__ import annotations
 import configparser
 import shutil
 import subprocess
-import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.main import get_command
 
 from tacit.cli import app
@@ -31,7 +31,7 @@ def has_command(words: list[str]) -> bool:
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
 def test_units(path) -> None:
-    unit = configparser.ConfigParser(strict=True, interpolation=None)
+    unit = configparser.ConfigParser(strict=False, interpolation=None)
     unit.optionxform = str  # type: ignore[assignment]
     unit.read(path)
     service = unit["Service"]
@@ -63,20 +63,17 @@ def test_systemd_takes_them(path, tmp_path) -> None:
     assert said.returncode == 0, said.stderr
 
 
-def test_the_image_installs_what_exists() -> None:
-    lines = (FOLDER / "Dockerfile").read_text().splitlines()
-    extras = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())["project"][
-        "optional-dependencies"
-    ]
-    assert any("'.[server]'" in line for line in lines)
-    assert "server" in extras
-    copied = [word for line in lines if line.startswith("COPY") for word in line.split()[1:-1]]
-    assert all((FOLDER.parent / word).exists() for word in copied)
-    assert "USER tacit" in lines
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+def test_systemd_rates_their_exposure_as_low(path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed")
+    words = ["systemd-analyze", "security", "--offline=yes", "--no-pager", "--threshold=30"]
+    said = subprocess.run([*words, str(path)], capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stdout.splitlines()[-1]
 
 
 def test_the_compose_file() -> None:
-    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     services = yaml.safe_load((FOLDER / "compose.yaml").read_text())["services"]
     assert set(services) == {"server", "site-a", "site-b", "site-c"}
-    assert all(has_command(list(map(str, service["command"]))) for service in services.values())
+    given = [service["command"] for service in services.values() if "command" in service]
+    assert all(has_command(list(map(str, command))) for command in given)

@@ -6,6 +6,8 @@ import base64
 import functools
 import gzip
 
+from tacit.errors import RunError
+
 _SAFE = str.maketrans("<&", ",.")
 """Two of the 85 digits have a meaning in HTML; they are replaced by two characters that are not
 digits.
@@ -15,8 +17,12 @@ digits.
 @functools.cache
 def read_library() -> str:
     """Source text of plotly.js."""
-    from plotly.offline import get_plotlyjs
-
+    try:
+        from plotly.offline import get_plotlyjs
+    except ModuleNotFoundError:
+        raise RunError(
+            "the charts of a report require plotly; pip install plotly, or use --no-report"
+        ) from None
     return str(get_plotlyjs())
 
 
