@@ -54,6 +54,13 @@ test-newest: ## the same with the newest versions
 wheel: ## build the wheel and the source distribution into dist, the same bytes at every build of a commit
 	$(PYTHON) -m release.build dist
 
+sbom: setup ## write the bill of materials (CycloneDX) into dist, and the licences of all packages into docs
+	$(PYTHON) -m release.sbom dist
+	$(BIN)/python -m release.licences
+
+coverage: setup ## measure which lines of Tacit the tests run (long); TESTS=tests/codecs measures some
+	$(BIN)/pytest -n 2 --cov=tacit --cov-report=term --cov-report=json:build/coverage.json $(TESTS)
+
 test-upgrade: setup ## run two versions of Tacit, each from its wheel, as server and sites of each other (minutes)
 	$(BIN)/python -m tests.wheel.try_upgrade
 

@@ -26,12 +26,12 @@ BACK_END = "import sys; from setuptools.build_meta import build_sdist; build_sdi
 def read_commit_time(root: Path) -> str:
     """SOURCE_DATE_EPOCH: of the environment, else the time of the commit."""
     given = os.environ.get("SOURCE_DATE_EPOCH")
-    return given or _run("git", "log", "-1", "--format=%ct", folder=root).strip()
+    return given or run("git", "log", "-1", "--format=%ct", folder=root).strip()
 
 
 def copy_tracked(root: Path, target: Path) -> Path:
     """Copy the files that git tracks, each with mode 644 or 755."""
-    for line in _run("git", "ls-files", "--stage", "-z", folder=root).split("\0"):
+    for line in run("git", "ls-files", "--stage", "-z", folder=root).split("\0"):
         if not line:
             continue
         mode, name = line.split()[0], line.partition("\t")[2]
@@ -50,7 +50,7 @@ def build_wheel(source: Path, dist: Path, epoch: str) -> Path:
     """Build the wheel of a source tree or of a source distribution."""
     before = set(dist.glob("*.whl"))
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    _run(*pip, "wheel", "--no-deps", "--no-cache-dir", "--wheel-dir", dist, source, epoch=epoch)
+    run(*pip, "wheel", "--no-deps", "--no-cache-dir", "--wheel-dir", dist, source, epoch=epoch)
     made = set(dist.glob("*.whl")) - before
     (wheel,) = made or before
     return wheel
@@ -60,11 +60,11 @@ def build_sdist(source: Path, dist: Path, epoch: str) -> Path:
     """Build the source distribution in an environment that has only the back end."""
     with tempfile.TemporaryDirectory(prefix="tacit-sdist-") as name:
         folder = Path(name)
-        _run(sys.executable, "-m", "venv", folder / "env")
+        run(sys.executable, "-m", "venv", folder / "env")
         python = folder / "env" / "bin" / "python"
         pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-        _run(*pip, "install", *_pin_back_end())
-        _run(python, "-c", BACK_END, folder / "made", folder=source, epoch=epoch)
+        run(*pip, "install", *_pin_back_end())
+        run(python, "-c", BACK_END, folder / "made", folder=source, epoch=epoch)
         (made,) = (folder / "made").glob("*.tar.gz")
         return normalise(made, dist / made.name, int(epoch))
 
@@ -104,11 +104,15 @@ def _pin_back_end() -> list[str]:
     return [line for line in lines if line.startswith(("setuptools==", "wheel=="))]
 
 
-def _run(*words: str | Path, folder: Path = ROOT, epoch: str = "") -> str:
-    """Run a command and return what it prints; stop with its output if it fails."""
-    pins = str(ROOT / "constraints.txt")
-    environment = {**os.environ, "PIP_CONSTRAINT": pins, "PIP_BUILD_CONSTRAINT": pins}
+def run(*words: str | Path, folder: Path = ROOT, epoch: str = "") -> str:
+    """Run a command and return what it prints; stop with its output if it fails.
+
+    `epoch` is for builds: the time stamp of what is built, by the pinned back end.
+    """
+    environment = dict(os.environ)
     if epoch:
+        pins = str(ROOT / "constraints.txt")
+        environment |= {"PIP_CONSTRAINT": pins, "PIP_BUILD_CONSTRAINT": pins}
         environment["SOURCE_DATE_EPOCH"] = epoch
     done = subprocess.run(
         [str(word) for word in words],

@@ -1,4 +1,4 @@
-"""The page docs/results/install.md, from what `make test-wheel` found."""
+"""The page docs/benchmarks/install.md, from what `make test-wheel` found."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Versions are those pip chooses by itself: what a new user gets, not what the suite is pinned to. Only the site-only
 installation takes pins. A Python that is not found is a column of `missing`. `--write` keeps the tables in
-docs/results/install.md. Standard library only.
+docs/benchmarks/install.md. Standard library only.
 """
 
 from __future__ import annotations
@@ -376,7 +376,7 @@ def main() -> int:
     """Try the wheel under each Python; return 1 if a cell fails."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("versions", nargs="*", default=VERSIONS, help="Pythons (default: all)")
-    parser.add_argument("--write", action="store_true", help="write docs/results/install.md")
+    parser.add_argument("--write", action="store_true", help="write docs/benchmarks/install.md")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tacit-wheel-") as name:
         folder = Path(name)
@@ -388,7 +388,7 @@ def main() -> int:
     page = write_page(list(CHECKS), columns, said)
     print(page)
     if asked.write:
-        (ROOT / "docs" / "results" / "install.md").write_text(page, encoding="utf-8")
+        (ROOT / "docs" / "benchmarks" / "install.md").write_text(page, encoding="utf-8")
     return int(any("FAIL" in column.cells.values() for column in columns.values()))
 
 
