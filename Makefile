@@ -59,7 +59,7 @@ sbom: setup ## write the bill of materials (CycloneDX) into dist, and the licenc
 	$(BIN)/python -m release.licences
 
 coverage: setup ## measure which lines of Tacit the tests run (long); TESTS=tests/codecs measures some
-	$(BIN)/pytest -n 2 --cov=tacit --cov-report=term --cov-report=json:build/coverage.json $(TESTS)
+	$(BIN)/pytest -n 2 --cov --cov-report=term:skip-covered $(TESTS)
 
 test-upgrade: setup ## run two versions of Tacit, each from its wheel, as server and sites of each other (minutes)
 	$(BIN)/python -m tests.wheel.try_upgrade

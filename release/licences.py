@@ -1,4 +1,4 @@
-"""Write docs/reference/licences.md: the licence of each package that Tacit and its extras install.
+"""Write docs/licences.md: the licence of each package that Tacit and its extras install.
 
 `python -m release.licences` reads the packages' own declarations, in an environment that has every
 extra (`make setup`). Versions are those of constraints.txt.
@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
-TARGET = ROOT / "docs" / "reference" / "licences.md"
+TARGET = ROOT / "docs" / "licences.md"
 _CLASSIFIER = "License :: OSI Approved :: "
 _KNOWN = (
     ("apache", "Apache-2.0"),

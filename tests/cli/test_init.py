@@ -246,3 +246,15 @@ def test_a_blind_plan_is_warned_of_before_training(here: Path, capsys: Capture) 
     )
     assert said.code == 0, said.err
     assert said.err.index("WARNING: the model reads") < said.err.index("round ")
+
+
+def test_an_example_is_written_and_listed(here: Path, capsys: Capture) -> None:
+    assert tacit(capsys, "init", "mine.toml", "--example", "hashcomb").code == 0
+    assert plans.load(here / "mine.toml").codec.name == "hashcomb"
+    listed = tacit(capsys, "init", "--example", "list")
+    assert listed.code == 0
+    assert "newsgroups" in listed.out
+    assert not (here / "plan.toml").exists()
+    said = tacit(capsys, "init", "other.toml", "--example", "imdb", "--from", "t.csv")
+    assert said.code == 2
+    assert "--example cannot be combined with --from" in said.err

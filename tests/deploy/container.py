@@ -113,7 +113,7 @@ class Container:
         given = [f"{name}={value}" for name, value in variables.items()]
         rights = [f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--no-new-privs"]
         rights += ["--bounding-set=-all", "--inh-caps=-all"]
-        root = ("chroot", str(self.root), "/usr/bin/env", "-i", *given, "-C", STATE)
+        root = ("chroot", str(self.root), "/usr/bin/env", "-i", "-C", STATE, *given)
         return (*root, "setpriv", *rights, "--")
 
     def check(self, sentence: str, *words: str, fails: bool = False) -> None:

@@ -87,6 +87,15 @@ OneBit = Annotated[
         help="With --from: one randomised bit per weight, for this number of clients; suits dozens or hundreds.",
     ),
 ]
+Example = Annotated[
+    str | None,
+    typer.Option(
+        "--example",
+        metavar="NAME",
+        help="Write an example's plan; --example list shows their names.",
+        show_default=False,
+    ),
+]
 
 
 def init(
@@ -100,11 +109,12 @@ def init(
     one_bit: OneBit = None,
     encoding: Encoding = None,
     header: Header = None,
+    example: Example = None,
     force: Force = False,
 ) -> None:
     """Write a plan with comments, for an example or your own table.
 
-    Without --from it is the 20 Newsgroups example. With --from, Tacit reads
+    Without options it is the 20 Newsgroups example. With --from, Tacit reads
     the table, guesses the role of each column and prints each guess with a
     reason. Columns with personal data are left out.
     To change a role, edit the file or use --label, --client and --text.
@@ -112,6 +122,7 @@ def init(
     \b
     Examples:
       tacit init
+      tacit init imdb.toml --example imdb_private
       tacit init --from my.csv
       tacit init visits.toml --from visits.parquet --label readmitted --client patient_id
       tacit init --from my.csv --test later.csv --epsilon 2    (per run)
@@ -121,6 +132,9 @@ def init(
     from tacit.data import StarterRequest
     from tacit.plan.presets.starter import EXAMPLE
 
+    if example == "list":
+        _show_examples()
+        return
     if file != _STDOUT and file.exists() and not force:
         raise PlanError(f"{file} already exists; choose another name or overwrite it with --force")
     if len(table or ()) > 1:
@@ -143,9 +157,23 @@ def init(
         header=header,
         test_source=str(test) if test else None,
     )
+    if example is not None and (table or asked != StarterRequest()):
+        raise PlanError("--example cannot be combined with --from; remove one of them")
     if not table and asked != StarterRequest():
         raise PlanError(f"{_name_option(asked)} requires --from TABLE")
-    _write(_make_plan(table[0], asked, file) if table else EXAMPLE, file)
+    if example is not None:
+        from tacit.plan.presets.examples import read_example
+
+        _write(read_example(example, str(file)), file)
+    else:
+        _write(_make_plan(table[0], asked, file) if table else EXAMPLE, file)
+
+
+def _show_examples() -> None:
+    """Print the name of each example and the first sentence of its comment."""
+    from tacit.plan.presets.examples import list_examples
+
+    tables.table(("example", "plan"), list(list_examples().items()), prose=[1])
 
 
 def _name_option(asked: StarterRequest) -> str:

@@ -23,7 +23,7 @@ def read_example(name: str, file: str) -> str:
         names = sorted(known)
         raise PlanError(
             f"--example: there is no example {name!r}; choose one of"
-            f" {', '.join(names)}.{did_you_mean(name, names)}"
+            f" {', '.join(names)}, or list.{did_you_mean(name, names)}"
         )
     text = known[name].read_text(encoding="utf-8")
     return text.replace(f"examples/{name}{_SUFFIX}", file)
