@@ -62,7 +62,7 @@ def build_sdist(source: Path, dist: Path, epoch: str) -> Path:
         folder = Path(name)
         run(sys.executable, "-m", "venv", folder / "env")
         python = folder / "env" / "bin" / "python"
-        pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+        pip: list[str | Path] = [python, "-m", "pip", "--quiet", "--disable-pip-version-check"]
         run(*pip, "install", *_pin_back_end())
         run(python, "-c", BACK_END, folder / "made", folder=source, epoch=epoch)
         (made,) = (folder / "made").glob("*.tar.gz")

@@ -24,13 +24,25 @@ def write_sbom(dist: Path) -> Path:
         installed, tool = Path(name) / "installed", Path(name) / "tool"
         for environment, wanted in ((installed, f"{ROOT}[{EXTRA}]"), (tool, TOOL)):
             run(sys.executable, "-m", "venv", environment)
-            pip = [environment / "bin" / "python", "-m", "pip", "--quiet", "install"]
-            pins = ["--constraint", ROOT / "constraints.txt"] if wanted != TOOL else []
+            pip: list[str | Path] = [
+                environment / "bin" / "python",
+                "-m",
+                "pip",
+                "--quiet",
+                "install",
+            ]
+            pins: list[str | Path] = (
+                ["--constraint", ROOT / "constraints.txt"] if wanted != TOOL else []
+            )
             run(*pip, *pins, wanted)
         run(
             installed / "bin" / "python", "-m", "pip", "--quiet", "uninstall", "--yes", "setuptools"
         )
-        words = ["environment", installed / "bin" / "python", "--output-reproducible"]
+        words: list[str | Path] = [
+            "environment",
+            installed / "bin" / "python",
+            "--output-reproducible",
+        ]
         words += ["--pyproject", ROOT / "pyproject.toml", "--output-format", "JSON"]
         run(tool / "bin" / "cyclonedx-py", *words, "--output-file", target)
     return target
