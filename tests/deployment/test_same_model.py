@@ -10,6 +10,7 @@ from tacit import plan as plans
 from tacit import simulation
 from tacit.deployment.server.job import deploy
 from tacit.plan.kinds import OWN, tables_in
+from tacit.plan.tables import server as server_table
 from tacit.protocol.messages.signed_message import read
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
@@ -65,6 +66,55 @@ def test_codecs(reviews, tmp_path, codec, sum_at) -> None:
         small_plan(reviews, codec=CODECS[codec], server=server), tmp_path
     )
     assert deployed == simulated
+
+
+INTEGERS = ("rr", "rr_sampled", "rqm", "projunit", "gaussian", "dp_sum")
+
+
+@pytest.mark.parametrize("codec", [*INTEGERS, "plain", "qsgd", "banded"])
+def test_sites_with_many_clients_add_up_by_themselves(
+    reviews, tmp_path, monkeypatch, codec
+) -> None:
+    """Where sums are of integers; the model is the simulator's, and the claim of the record says so."""
+    monkeypatch.setattr(server_table, "LEAST_CLIENTS_PER_SITE", 6)
+    more = WAYS["noise over rounds"] if codec == "banded" else {"codec": CODECS[codec]}
+    job = small_plan(reviews, **{"server": {"rounds": 2}, **more})
+    one = simulation.start(job, tmp_path / "simulated")
+    ready = prepare_rehearsal(job, tmp_path / "rows", 3)
+    owners = [
+        owner(name, file, tmp_path / name) for name, file in zip("abc", ready.files, strict=True)
+    ]
+    sites = sites_of(owners)
+    place = deploy(
+        ready.plan, sites, tmp_path / "runs", test=str(ready.test), simulated_noise=True,
+        identity=ready.identity,
+    )  # fmt: skip
+    assert model_of(place) == model_of(one)
+    sums = ", added up at the client's site"
+    claims = [
+        entry.claim["mechanism"]
+        for entry in record.select_entries(list(record.read(place / RECORD)), record.Released)
+        if entry.exchange == "train"
+    ]
+    assert claims
+    assert {claim.endswith(sums) for claim in claims} == {codec not in ("plain", "qsgd")}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"server": {"rule": "median"}},
+        {"server": {"sum_at": "server"}},
+        {"secure_aggregation": {"helpers": 1}},
+        {"codec": CODECS["onebit"]},
+    ],
+)
+def test_plans_that_need_single_responses_do_not(reviews, more) -> None:
+    job = small_plan(reviews, **more)
+    assert not plans.sums_at_site(job, 10_000, 3)
+    assert not plans.sums_at_site(small_plan(reviews), 299, 3)
+    assert plans.sums_at_site(small_plan(reviews), 300, 3)
+    assert not plans.sums_at_site(small_plan(reviews), 300, None)
 
 
 @pytest.mark.parametrize("codec", ["plain", "rr", "dp_sum"])

@@ -260,7 +260,7 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     },
     "Server.cohort": lambda: server.choose_cohort(server_with("cohort"), 3, ROOT),
     "Server.weights": lambda: compute_weights(server_with("weights"), np.ones(3, np.int64)),
-    "Server.sum_at": lambda: server_with("sum_at").sums_at_site,
+    "Server.sum_at": lambda: plan.sums_at_site(plan_with(server=server_with("sum_at")), 3, 3),
     "Server.deliver_to": lambda: server_with("deliver_to").delivers_model,
     "Server.rule": lambda: train_with(server_with("rule")),
     "Server.optimizer": lambda: train_with(server_with("optimizer")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tacit import codecs, training
-from tacit.plan import Plan
+from tacit.plan import Plan, sums_at_site
 from tacit.protocol.agreement import Agreement
 from tacit.randomness import PublicDraws
 from tacit.runs.record import RUN
@@ -17,7 +17,7 @@ class RunFacts:
 
     `identity` is in the addresses of noise and `digest` in those of seals (see `Agreement`).
     `helpers` are the public keys of the helpers of secure aggregation. `arm` names the plan itself
-    or a baseline, for the record.
+    or a baseline, for the record. `sites` is the number of sites; None in a simulation.
     """
 
     run: str
@@ -28,6 +28,7 @@ class RunFacts:
     digest: str | None = None
     helpers: tuple[bytes, ...] = ()
     arm: str = RUN
+    sites: int | None = None
 
 
 def build_agreement(plan: Plan, facts: RunFacts, learner: training.Learner) -> Agreement:
@@ -42,7 +43,7 @@ def build_agreement(plan: Plan, facts: RunFacts, learner: training.Learner) -> A
         public=facts.public,
         server=plan.server,
         largest_weight=facts.largest_weight,
-        sum_at_site=plan.server.sums_at_site,
+        sum_at_site=sums_at_site(plan, facts.clients, facts.sites),
     )
     agreement.check(facts.clients)
     return agreement

@@ -197,6 +197,7 @@ class Terms(_Strict, frozen=True, kw_only=True):
             public=PublicDraws(self.public),
             largest_weight=self.largest_weight,
             helpers=tuple(self.helpers),
+            sites=len(self.members),
         )
 
     def find_member(self, site: str) -> Member:

@@ -75,7 +75,7 @@ from tacit.plan.tables.public import Public
 from tacit.plan.tables.schema import Schema, hash_schema
 from tacit.plan.tables.schema.column import ColumnSchema
 from tacit.plan.tables.secure_aggregation import SecureAggregation
-from tacit.plan.tables.server import Server
+from tacit.plan.tables.server import Server, sums_at_site
 from tacit.plan.tables.share import RowSharing
 
 __all__ = [
@@ -146,6 +146,7 @@ __all__ = [
     "parse",
     "parse_stored",
     "pin_own_parts",
+    "sums_at_site",
     "text_problems",
     "to_short_toml",
     "to_toml",

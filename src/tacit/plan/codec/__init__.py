@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
      "QSGD", "RQM", "RR", "Codec", "DPSum", "Gaussian", "HashComb", "OneBit", "OwnCodec",
     "Plain", "ProjUnit", "RRSampled", "Skellam", "epsilon_unit", "problems", "readable",
+    "sums_integers",
 ]  # fmt: skip
 
 Codec = (
@@ -70,6 +71,23 @@ def _own_problems(plan: Plan) -> list[str]:
 def readable(codec: Codec) -> bool:
     """Whether the server can read the sum of updates; otherwise only clients can."""
     return not isinstance(codec, HashComb) and not (isinstance(codec, RQM) and codec.tokens)
+
+
+def sums_integers(codec: Codec) -> bool:
+    """Whether a site can add its clients' messages as integers, which is exact in any order.
+
+    Codecs whose noise is for one sum over all clients, and tokens that only clients can read, are
+    added in one place.
+    """
+    match codec:
+        case RR() | RRSampled() | ProjUnit() | Gaussian() | DPSum():
+            return True
+        case RQM():
+            return not codec.tokens
+        case Plain() | QSGD() | HashComb() | OneBit() | Skellam() | OwnCodec():
+            return False
+        case _:
+            assert_never(codec)
 
 
 def _unread(plan: Plan) -> list[str]:

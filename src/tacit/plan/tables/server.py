@@ -9,7 +9,7 @@ from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from tacit.extensions import Reference
-from tacit.plan.codec import DPSum, OneBit, Skellam, readable
+from tacit.plan.codec import DPSum, OneBit, Skellam, readable, sums_integers
 from tacit.plan.kinds import STRICT, Count, Name, OrOwn, Positive, Setting, Share
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ Rule = Literal[
     "zeno",
 ]
 _COUNT_BAD: tuple[Rule, ...] = ("trimmed_mean", "multi_krum", "zeno")
+LEAST_CLIENTS_PER_SITE = 100
+"""With fewer clients a site's sum of 64-bit integers may be larger than the responses in it."""
 _BOUNDED: tuple[Rule, ...] = ("norm_bound", "centred_clipping")
 _WEIGHTED: tuple[Rule, ...] = ("mean", "norm_bound", "geometric_median")
 
@@ -50,9 +52,11 @@ class Server:
     """
     weight_cap: Count | None = None
     """`capped`: the cap, in rows."""
-    sum_at: Literal["server", "site"] = "server"
-    """Where responses are added: at the server, or first at each site, over its own clients. A
-    simulation computes the same result.
+    sum_at: Literal["auto", "server", "site"] = "auto"
+    """Where responses are added: at the server, or first at each site, over its own clients.
+    `auto`: at the sites if they have 100 clients or more on average, the codec's sums are sums of
+    integers, and the plan needs no single responses; otherwise at the server. A simulation computes
+    the same result.
     """
     deliver_to: Literal["participants", "nobody"] = "participants"
     """Between sites: who receives the final model at the end of the run, besides the server that
@@ -117,17 +121,6 @@ class Server:
         return self.rule if isinstance(self.rule, Reference) else None
 
     @property
-    def sums_at_site(self) -> bool:
-        """Whether a site adds its clients' responses before anything leaves it."""
-        match self.sum_at:
-            case "server":
-                return False
-            case "site":
-                return True
-            case _:
-                assert_never(self.sum_at)
-
-    @property
     def delivers_model(self) -> bool:
         """Whether the sites that took part receive the final model."""
         match self.deliver_to:
@@ -142,6 +135,32 @@ class Server:
     def judges(self) -> bool:
         """Whether the rule requires a server with its own rows."""
         return self.rule in ("fltrust", "zeno")
+
+
+def sums_at_site(plan: Plan, clients: int, sites: int | None) -> bool:
+    """Whether a site adds its clients' responses before anything leaves it; `sites` is None in a
+    simulation.
+
+    Sums of integers are exact in any order. So the model is the same to the bit wherever they are
+    added, and with `auto` the numbers of clients and sites may decide.
+    """
+    match plan.server.sum_at:
+        case "server":
+            return False
+        case "site":
+            return True
+        case "auto":
+            return (
+                sites is not None
+                and clients >= LEAST_CLIENTS_PER_SITE * sites
+                and sums_integers(plan.codec)
+                and not plan.server.one_by_one
+                and plan.filter is None
+                and plan.secure_aggregation is None
+                and plan.data.share is None
+            )
+        case _:
+            assert_never(plan.server.sum_at)
 
 
 def problems(plan: Plan) -> list[str]:
