@@ -98,7 +98,8 @@ def test_how_many_others_are_asked_changes_no_charge(tmp_path, everyone) -> None
 @pytest.mark.parametrize("value", [np.nan, np.inf, 3e38])
 def test_a_model_that_overflows_tells_nobody_apart(tmp_path, codec, value) -> None:
     """Were whoever overflows refused, or sent something of another form, a model would say who has a word."""
-    hospital = Hospital(tmp_path, plan=measured_job(codec=codec))
+    singly = {"rounds": 3, "sum_at": "server"}
+    hospital = Hospital(tmp_path, plan=measured_job(codec=codec, server=singly))
     server = hospital.server.start()
     model = np.zeros(server.dim, np.float32)
     model[0] = value  # some patients have this word
