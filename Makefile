@@ -8,10 +8,10 @@ SITE := $(VENV)/.docs
 READY := $(VENV)/.ready
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: help setup run demo-sites test test-seeds test-wheel test-upgrade test-sites lint docs reference bench mutants clean
+.PHONY: help setup run demo-sites test test-seeds test-wheel test-lowest test-newest wheel sbom coverage test-upgrade test-sites test-container images lint docs reference bench mutants clean
 
 help: ## print what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 setup: $(READY) ## create .venv and install Tacit and its papers with everything their tests use
 
