@@ -28,7 +28,9 @@ TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
 HEAD = re.compile(r"<th[^>]*>(.*?)</th>", re.DOTALL)
 CELL = re.compile(r"<td[^>]*>(.*?)</td>", re.DOTALL)
 LINE = 60
-"""Characters of a cell that a narrow screen does not show next to others."""
+"""Characters that a narrow screen does not show in a row."""
+FEW = 4
+"""Columns of a table of sentences; one of figures may have more."""
 FENCE = re.compile(r"^(```.*?^```)", re.MULTILINE | re.DOTALL)
 
 
@@ -66,10 +68,12 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
 
 
 def _mark_table(table: str) -> str:
-    """Name the column of each cell, if a cell is longer than a line of a narrow screen."""
+    """Name the column of each cell, if rows are longer than a narrow screen shows in columns."""
     heads = [_read_text(head) for head in HEAD.findall(table)]
-    cells = [_read_text(cell) for cell in CELL.findall(table)]
-    if not cells or max(map(len, cells)) <= LINE:
+    lengths = [len(_read_text(cell)) for cell in CELL.findall(table)]
+    rows = [sum(row) for row in zip(*[iter(lengths)] * max(1, len(heads)), strict=False)]
+    longest = max(lengths, default=0)
+    if longest <= LINE and (len(heads) > FEW or max(rows, default=0) <= LINE):
         return table
     columns = itertools.cycle(heads)
     marked = re.sub(r"<td", lambda _: f'<td data-column="{next(columns)}"', table)
@@ -120,7 +124,7 @@ def _list_pages(index: Path) -> list[Any]:
         if place.suffix != ".md" or place == index or index.parent not in place.parents:
             continue
         title = text.replace("`", "")
-        title = title[0].upper() + title[1:]
+        title = title if text.startswith("`") else title[0].upper() + title[1:]
         if place.name == "index.md":
             found.setdefault(str(place), {title: _list_pages(place)})
         elif not any(str(place) in str(one) for one in found.values()):

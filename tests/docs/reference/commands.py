@@ -68,7 +68,7 @@ def _write_command(path: str, command: Any) -> str:
     records = [
         parameter.get_help_record(context)
         for parameter in command.get_params(context)
-        if parameter.name != "help"
+        if "--help" not in parameter.opts
     ]
     listed = [
         f"- `{' '.join(record[0].split())}`: {_escape(record[1])}" for record in records if record
