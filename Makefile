@@ -8,7 +8,7 @@ SITE := $(VENV)/.docs
 READY := $(VENV)/.ready
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: help setup run demo-sites test test-seeds test-wheel test-lowest test-newest wheel sbom coverage test-upgrade test-sites test-container images lint docs reference bench mutants clean
+.PHONY: help setup run demo-sites test test-seeds test-wheel test-lowest test-newest wheel sbom coverage test-upgrade test-sites test-container images test-tutorials notebooks lint docs reference bench mutants clean
 
 help: ## print what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -74,6 +74,12 @@ images: ## build the images of server and site; BASE=python:3.11-slim@sha256:...
 	@$(PYTHON) -m release.check_base $(BASE)
 	docker build --file deploy/Dockerfile --build-arg BASE=$(BASE) --target server --tag tacit-server .
 	docker build --file deploy/Dockerfile --build-arg BASE=$(BASE) --target site --tag tacit-site .
+
+test-tutorials: setup ## run every tutorial from its own text, in empty folders (minutes)
+	$(BIN)/python -m tests.docs.tutorials
+
+notebooks: setup ## run every tutorial and write docs/tutorials/*.ipynb
+	$(BIN)/python -m tests.docs.tutorials --notebooks
 
 lint: setup ## check style, types and import rules
 	$(BIN)/ruff check .

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import tacit
-from tests.docs.pages import blocks
+from tests.docs.pages import ROOT, blocks
 
 MODULES = [
     module.name
@@ -46,7 +46,7 @@ def test_the_python_of_the_readme_runs(
     assert "8 per run" in said
     assert "['high' 'low']" in said
     last = names["run"].metrics.filter(arm="run").row(-1, named=True)
-    assert last["accuracy"] > 0.97  # the README says about 98 %
+    assert last["accuracy"] > 0.83  # the README says 85 %
     assert (tmp_path / "runs" / "run-1" / "report.html").exists()
 
 
@@ -73,3 +73,12 @@ def test_paying_for_data_by_votes(
     exec(compile(block, "docs/papers/lazyinf.md", "exec"), {})
     # 0.75 - 0.32 = 0.43 and 1 - 0.28 = 0.72, of 1.15 together; nobody is paid for harm, for noise or without a vote.
     assert capsys.readouterr().out == "{8: 0.0, 6: 0.0, 9: 37.39, 2: 62.61}\n"
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 600
+
+
+def test_the_page_for_data_officers_is_short() -> None:
+    page = ROOT / "docs" / "guides" / "data-officers.md"
+    assert len(page.read_text(encoding="utf-8").split()) <= 1200

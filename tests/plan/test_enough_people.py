@@ -44,11 +44,11 @@ def test_as_many_people_as_it_says_or_such_an_epsilon_are_enough(
 def test_the_sentence_names_the_number_and_the_epsilon_that_would_do() -> None:
     said = noise(1.0, weights=12).describe_few(50)
     assert said.startswith("50 clients are too few for epsilon 1 per run")
-    assert "About 82 clients, or an epsilon of 1.8, would be enough" in said
+    assert "About 82 clients, or epsilon 1.8 per run, would be enough" in said
 
 
 def test_an_epsilon_that_promises_nothing_is_not_suggested() -> None:
-    assert "or an epsilon" not in noise(1.0).describe_few(50)
+    assert ", or epsilon" not in noise(1.0).describe_few(50)
 
 
 def test_codecs_whose_epsilon_is_not_of_a_run_have_no_such_number() -> None:

@@ -49,8 +49,11 @@ def start(
     if not plain:
         make_certificates(folder, [*(name or []), host])
     kind = "without TLS" if plain else "with TLS"
-    LineLog("server")(f"listens on {host}:{port}, {kind}; stop it with Ctrl-C")
-    serve(SuperLinkSettings(folder, host, port, not plain))
+    sentence = f"listens on {host}:{port}, {kind}; stop it with Ctrl-C"
+    serve(
+        SuperLinkSettings(folder, host, port, not plain),
+        on_listening=lambda: LineLog("server")(sentence),
+    )
 
 
 def sites(folder: ServerFolder = SERVER, as_json: AsJson = False) -> None:

@@ -68,7 +68,7 @@ class NoisyRounds:
         if ratio <= 1:
             return ""
         enough = self.epsilon_needed(people)
-        other = f", or an epsilon of {enough:g}," if enough <= _LARGEST_EPSILON else ""
+        other = f", or epsilon {enough:g} per run," if enough <= _LARGEST_EPSILON else ""
         return (
             f"{people:,} clients are too few for epsilon {self.epsilon:g} per run: in each round"
             f" the noise is {ratio:.2g} times as large as all their updates together can be. About"

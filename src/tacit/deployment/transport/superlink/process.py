@@ -72,8 +72,14 @@ class SuperLinkSettings:
     body_limit: int = BODY_LIMIT
 
 
-def serve(settings: SuperLinkSettings, tell: Callable[[str], None] = lambda sentence: None) -> None:
-    """Serve the SuperLink until SIGTERM or SIGINT. `tell` receives the lines of the access log too."""
+def serve(
+    settings: SuperLinkSettings,
+    tell: Callable[[str], None] = lambda sentence: None,
+    on_listening: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve the SuperLink until SIGTERM or SIGINT. `tell` receives the lines of the access log too;
+    `on_listening` is called once, when other commands find the server.
+    """
     folder = settings.folder
     if not settings.tls:
         require_loopback(settings.host, "server")
@@ -134,6 +140,7 @@ def serve(settings: SuperLinkSettings, tell: Callable[[str], None] = lambda sent
         **certificates,
     )
     write_endpoint(folder, ServerEndpoint(host, port, settings.tls, os.getpid()))
+    on_listening()
     raise_file_limit()
     with _ignore_repeated_signals():
         LimitedServer(config, limiter, gateway.people if gateway else None).run(sockets=[listening])
