@@ -148,7 +148,7 @@ def test_two_sites_have_two_signing_keys(server: Path) -> None:
     token = open_invitation(invitation).invitation.content.token
     content = RequestContent(site="hospital-b", keys=keys, token=token)
     request = examine_request(server, request_of(folder, content, load_signing_key(first)))[0]
-    with pytest.raises(PeerError, match="already registered with a key of hospital-b"):
+    with pytest.raises(PeerError, match="already registered with the key of hospital-b"):
         admit(server, request)
 
 

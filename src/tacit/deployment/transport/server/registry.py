@@ -133,7 +133,7 @@ def _refuse_known_keys(
             problem = (
                 "is already registered with another key"
                 if other == name
-                else f"is already registered with a key of {name}"
+                else f"is already registered with the key of {name}"
             )
             raise PeerError(
                 f"site {other} {problem}; to replace it, revoke {other} first with `tacit"
