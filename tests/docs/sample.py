@@ -1,7 +1,8 @@
-"""Random docstrings and sentences to judge by ear: `python -m tests.docs.sample --seed 7`.
+"""Random docstrings and sentences to judge: `python -m tests.docs.sample --seed 7`.
 
 Prints docstrings of `src` and `papers/src`, then sentences of documents, help texts and errors. A
-reader marks each that a native-speaking engineer would stumble over.
+reader marks each that a native-speaking engineer would stumble over. With `--documents` only
+sentences of documents, to check each against the code by running it.
 """
 
 from __future__ import annotations
@@ -42,6 +43,17 @@ def list_sentences() -> list[tuple[str, str]]:
     ]
 
 
+def list_statements() -> list[tuple[str, str]]:
+    """All sentences of the README and of docs."""
+    read = (ROOT / "README.md", ROOT / "docs")
+    return [
+        (passage.place, sentence)
+        for passage in read_all([ROOT])
+        if passage.path == read[0] or read[1] in passage.path.parents
+        for sentence in split_sentences(passage)
+    ]
+
+
 def split_sentences(passage: Passage) -> Iterator[str]:
     """Split a passage at sentence ends, bullets and table cells."""
     for piece in re.split(r"\n\s*[-*] |\s\|\s?|\n\|", passage.text):
@@ -63,9 +75,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--documents", action="store_true")
     settings = parser.parse_args()
     generator = np.random.default_rng(settings.seed)
-    for title, pool in (("docstrings", list_docstrings()), ("sentences", list_sentences())):
+    pools = {"docstrings": list_docstrings, "sentences": list_sentences}
+    if settings.documents:
+        pools = {"statements": list_statements}
+    for title, find_all in pools.items():
+        pool = find_all()
         print(f"== {settings.count} of {len(pool)} {title}")
         for index in sorted(generator.choice(len(pool), settings.count, replace=False)):
             place, text = pool[index]
