@@ -113,7 +113,7 @@ class ChargedRun(TypedDict):
     bare: bool
     """Whether messages without an epsilon were sent too."""
     charges: NotRequired[int]
-    """With `--id`: number of charges."""
+    """With `--client-id`: number of charges."""
 
 
 class ChargedClient(TypedDict):

@@ -78,7 +78,10 @@ class FederatedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         asked, module = self.get_params(deep=False), None
         if hasattr(self.model, "state_dict"):
             asked, module = {**asked, "model": "logistic"}, self.model
-        plan = build_plan(asked, seed=seed, clients=len(who), hashed=not hasattr(inputs, "matrix"))
+        with translate_errors("FederatedClassifier.fit"):
+            plan = build_plan(
+                asked, seed=seed, clients=len(who), hashed=not hasattr(inputs, "matrix")
+            )
         rows = Rows(
             inputs=inputs, labels=labels.astype(np.int32), classes=tuple(map(str, self.classes_))
         )

@@ -9,11 +9,15 @@ from contextlib import contextmanager
 
 from sklearn.exceptions import NotFittedError
 
-from tacit.errors import DataError, RunError
+from tacit.errors import DataError, PlanError, RunError
 
 
 class EstimatorValueError(DataError, ValueError):
     """Rows, labels or a parameter with an invalid value."""
+
+
+class EstimatorPlanError(PlanError, ValueError):
+    """A parameter of the estimator that no plan can have."""
 
 
 class EstimatorTypeError(DataError, TypeError):
@@ -33,6 +37,8 @@ def translate_errors(call: str) -> Iterator[None]:
         yield
     except (DataError, RunError):
         raise
+    except PlanError as error:
+        raise EstimatorPlanError(str(error)) from None
     except NotFittedError as error:
         raise EstimatorNotFittedError(f"{call}: {error}") from None
     except ValueError as error:

@@ -114,7 +114,7 @@ class DisclosedRows:
     l: float | None  # noqa: E741 (the literature's name for it)
     """Minimum diversity of labels in a class; none if the rule asks for none."""
     release: str
-    """What of a row leaves: `share.release` of the plan."""
+    """Which columns define an equivalence class: `share.release` of the plan."""
     counts: str
     """How the sizes of classes were counted: `share.counts` of the plan."""
     epsilon: float | None
