@@ -79,8 +79,9 @@ def test_clients_that_do_not_fit_the_rows_are_refused(clients) -> None:
     ({"rounds": 0}, "server.rounds"),
 ])  # fmt: skip
 def test_parameters_without_meaning_are_refused_before_training(parameters, said) -> None:
-    with pytest.raises(tacit.PlanError, match=said):
+    with pytest.raises(tacit.PlanError, match=said) as caught:
         tacit.FederatedClassifier(**parameters).fit(X, y)
+    assert isinstance(caught.value, ValueError)  # which scikit-learn expects
 
 
 def test_a_model_or_codec_may_be_a_table() -> None:
