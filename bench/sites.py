@@ -35,8 +35,6 @@ from tacit.simulation.rehearsal import Rehearsal, prepare_rehearsal
 PAGE = ROOT / "docs" / "benchmarks" / "sites.md"
 """The page that is written from the results."""
 RESULTS = ROOT / "docs" / "results" / "sites.json"
-BEFORE = "before"
-"""Name of the results that were measured with messages in Flower's store."""
 _CLIENTS, _ROWS = 300, 6_000
 WORK = {"little": 1, "more": 60}
 """Epochs of local training: hardly any work, and about two seconds of CPU time per round."""
@@ -52,6 +50,7 @@ class SiteCounts:
 
     sites: int
     work: str = "little"
+    version: str = "now"
     rounds: list[float] = field(default_factory=list)
     server_cpu: float = 0.0
     coordinator_cpu: float = 0.0
@@ -243,19 +242,19 @@ def write_page(found: Sequence[SiteCounts]) -> str:
         "*before* is with messages in Flower's store, where sites poll"
         " ([decision 020](../decisions/020-messages-in-memory.md)).",
         "",
-        "| sites | work | round, s | ratio | server CPU, s per round | coordinator CPU | CPU of a site | idle server, % of a core"
+        "| sites | work | version | round, s | ratio | server CPU, s per round | coordinator CPU | CPU of a site | idle server, % of a core"
         " | idle site | server, MB | site, MB | site after a run, MB | load |",
-        "| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| ---: | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    kinds = sorted({(one.work, one.sites) for one in found})
-    middle = {
-        kind: _merge([one for one in found if (one.work, one.sites) == kind]) for kind in kinds
-    }
-    for (work, sites), one in middle.items():
-        base = middle.get((work, 3))
-        ratio = f"{one.round_seconds / base.round_seconds:.2f}" if base else ""
+    groups: dict[tuple[str, str, int], list[SiteCounts]] = {}
+    for one in found:
+        groups.setdefault((one.work, one.version, one.sites), []).append(one)
+    for (work, version, sites), several in sorted(groups.items()):
+        one = _merge(several)
+        base = groups.get((work, version, 3))
+        ratio = f"{one.round_seconds / _merge(base).round_seconds:.2f}" if base else ""
         lines.append(
-            f"| {sites} | {work} | {one.round_seconds:.2f} | {ratio} | {one.server_cpu:.3f} |"
+            f"| {sites} | {work} | {version} | {one.round_seconds:.2f} | {ratio} | {one.server_cpu:.3f} |"
             f" {one.coordinator_cpu:.3f} | {one.site_cpu:.3f} | {100 * one.server_idle:.1f} |"
             f" {100 * one.site_idle:.2f} | {one.server_memory:.0f} | {one.site_memory:.0f} |"
             f" {one.site_memory_after:.0f} | {one.load:.0f} |"
@@ -268,10 +267,13 @@ def _merge(found: list[SiteCounts]) -> SiteCounts:
     figures = {
         name: statistics.median(getattr(one, name) for one in found)
         for name in SiteCounts.__dataclass_fields__
-        if name not in ("sites", "work", "rounds")
+        if name not in ("sites", "work", "version", "rounds")
     }
     rounds = [seconds for one in found for seconds in one.rounds]
-    return SiteCounts(sites=found[0].sites, work=found[0].work, rounds=rounds, **figures)
+    first = found[0]
+    return SiteCounts(
+        sites=first.sites, work=first.work, version=first.version, rounds=rounds, **figures
+    )
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ REASONS = {
     "question": "it does not accept the request; its own log says why",
     "ended": "the run has ended there",
     "unknown run": "it cannot continue the run; its own log says why",
-    "ledger": "its ledger is damaged, or is an older copy",
+    "ledger": "its ledger is damaged, is an older copy, or cannot be written; its own log says which",
     "failed": "it failed; its own log says why",
 }
 """What the server says for each word of a site."""
