@@ -179,7 +179,7 @@ class Scene:
 
     def resume(self, place: Path, *words: str, name: str = "") -> Placed:
         """The process that begins or resumes a run."""
-        own = self.folder / "deploys" / (name or place.name)
+        own = self.folder / "deploys" / (name or f"{place.parent.name}-{place.name}")
         own.mkdir(parents=True)
         fixed = ["--resume", str(place), "--folder", str(self.server.folder), "--no-report"]
         return Placed(["-m", "bench.faults.dying", str(own), *DEPLOY, *fixed, *words], own)

@@ -246,7 +246,7 @@ def _explain_os_error(error: OSError) -> str:
     remedy = REMEDIES.get(error.errno or 0, "check the disk and the path")
     return (
         f"{what} cannot be read or written ({why}); {remedy}; `tacit resume RUN` continues a run"
-        " that had started"
+        " that had started, `tacit deploy run --resume RUN` one between sites"
     )
 
 
