@@ -37,7 +37,7 @@ PAGE = ROOT / "docs" / "benchmarks" / "sites.md"
 RESULTS = ROOT / "docs" / "results" / "sites.json"
 _CLIENTS, _ROWS = 300, 6_000
 WORK = {"little": 1, "more": 60}
-"""Epochs of local training: hardly any work, and about two seconds of CPU time per round."""
+"""Epochs of local training: hardly any work, and about three times the CPU time of it."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 _ONLINE_SECONDS, _STOP_SECONDS, _SETTLE_SECONDS = 600.0, 15.0, 5.0
 
@@ -236,11 +236,14 @@ def write_page(found: Sequence[SiteCounts]) -> str:
         "# Many sites on one machine",
         "",
         f"`python -m bench sites` divides the same {_CLIENTS} clients among 3, 10, 30 or 100 sites, each a process of its own, on one"
-        " machine with two cores. A site sums its clients' updates. Ratios are to the round of 3 sites with the same work,"
-        " measured in the same sitting. Other programs were running; the load is that of one minute at the end of a run.",
+        " machine with two cores. A site sums its clients' updates. Ratios are to the round of 3 sites with the same work and"
+        " version. Other programs kept the cores busy, and not equally: the load is that of one minute at the end of a run."
+        " CPU seconds depend less on it. Where sites share two cores, their own processes take most of a round.",
         "",
         "*before* is with messages in Flower's store, where sites poll"
-        " ([decision 020](../decisions/020-messages-in-memory.md)).",
+        " ([decision 020](../decisions/020-messages-in-memory.md)); its figure for 3 idle sites is from the 30 seconds after"
+        " a message. A site with 124 MB was measured before a waiting site left out what only a run needs. Memory"
+        " counts pages that processes share in part.",
         "",
         "| sites | work | version | round, s | ratio | server CPU, s per round | coordinator CPU | CPU of a site | idle server, % of a core"
         " | idle site | server, MB | site, MB | site after a run, MB | load |",

@@ -346,7 +346,7 @@ def list_lines(log: str, most: int = 40) -> list[str]:
 
 _TELLING = re.compile(
     r"^(WARNING|ERROR)|missing in|not received|retrying|cannot|refuse|must|unreachable|waiting|is used"
-    r"|locked|another process|renew|: online$"
+    r"|another process|renew|does not know|is not from|: needs|: online$"
 )
 _SILENT = re.compile(r"Nothing to compare|nobody was protected|simulated")
 

@@ -162,17 +162,19 @@ def write_page(found: dict[str, Any]) -> str:
         " namespace each. `python -m bench faults table` makes all rows that have no result, and checks them:"
         " the run ends, the model has the hash of the undisturbed run or differs for the stated reason, and"
         " every ledger is verified. Seconds lost are wall time beyond the undisturbed run. They include the"
-        " fault itself and new starts of processes, on two busy cores.",
+        " fault itself and new starts of processes. Other programs kept the two cores busy, so they are"
+        " rough: the load is that of one minute at the end of a run.",
         "",
-        "| what happens | seconds lost | waited for missing sites | model | ledgers | checked |",
-        "| --- | ---: | ---: | --- | --- | --- |",
+        "| what happens | seconds lost | load | waited for missing sites, s | model | ledgers | checked |",
+        "| --- | ---: | ---: | ---: | --- | --- | --- |",
     ]
     for name, row in ROWS.items():
         if name not in found:
+            lines.append(f"| {row.title} | | | | | | not run yet |")
             continue
         one = found[name]
         if "rows_of_runs" not in one:
-            lines.append(f"| {row.title} | | | | | {one.get('skipped') or one.get('failed')} |")
+            lines.append(f"| {row.title} | | | | | | {one.get('skipped') or one.get('failed')} |")
             continue
         lost = one["seconds"] - usual.get("seconds", 0.0)
         waited = sum(seconds for run in one["rows_of_runs"] for *_, seconds in run["missing"])
@@ -182,22 +184,21 @@ def write_page(found: dict[str, Any]) -> str:
         model = f"differs: {row.why}" if row.why else "the same"
         shown = "ok" if not problems else "; ".join(problems)
         lines.append(
-            f"| {row.title} | {max(0.0, lost):.0f} | {waited:.1f} | {model} | {books} | {shown} |"
+            f"| {row.title} | {max(0.0, lost):.0f} | {one['load']:.0f} | {waited:.1f} | {model} | {books} | {shown} |"
         )
     lines += ["", "## What people see", ""]
     for name, row in ROWS.items():
         if name == "undisturbed" or "rows_of_runs" not in found.get(name, {}):
             continue
         one = found[name]
-        lines += [f"**{row.title[0].upper()}{row.title[1:]}**", "", "```text"]
-        for who, key in (
-            ("coordinator", "coordinator"),
-            ("second", "second"),
-            ("site c", "site"),
-            ("server", "server"),
-        ):
-            lines += [f"{who + ':':13}{line}" for line in scenes.choose_lines(one[key])]
-        lines += ["```", ""]
+        lines += [f"**{row.title[0].upper()}{row.title[1:]}**", ""]
+        people = (("coordinator", "coordinator"), ("second", "second"), ("site c", "site"))
+        seen = [
+            f"{who + ':':13}{line}"
+            for who, key in (*people, ("server", "server"))
+            for line in scenes.choose_lines(one[key])
+        ]
+        lines += ["```text", *seen, "```", ""] if seen else ["Nobody sees anything unusual.", ""]
     return "\n".join(lines).rstrip() + "\n"
 
 

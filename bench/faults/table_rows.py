@@ -147,7 +147,7 @@ def _slow_link(scene: Scene) -> FaultyRun:
 
 @_row(
     "disk-full-site",
-    "the disk of a site is full; later there is room, and the run is resumed",
+    "the disk of a site is full; later it has free space, and the run is resumed",
     disks=("c",),
 )
 def _disk_full_site(scene: Scene) -> FaultyRun:
@@ -164,7 +164,7 @@ def _disk_full_site(scene: Scene) -> FaultyRun:
 
 @_row(
     "disk-full-server",
-    "the server's disk is full; later there is room, and the run is resumed",
+    "the server's disk is full; later it has free space, and the run is resumed",
     disks=("server", "runs"),
     person="server",
 )
