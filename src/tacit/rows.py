@@ -168,6 +168,11 @@ class Clients:
         """Number of rows of each client."""
         return np.diff(self.starts)
 
+    def select(self, is_kept: NDArray[np.bool_]) -> Clients:
+        """The same clients with some of their rows: one flag per entry of `order`."""
+        before = np.concatenate([[0], np.cumsum(is_kept)])
+        return Clients(order=self.order[is_kept], starts=before[self.starts].astype(np.int64))
+
     def in_place(self) -> Clients:
         """The same clients over rows that are already in client order."""
         return Clients(order=np.arange(len(self.order)), starts=self.starts)

@@ -162,3 +162,15 @@ def test_a_last_layer_that_stays_cannot_be_voted_on(people, tmp_path) -> None:
         PlanError, match="is not linear with a bias, or not the same for all clients"
     ):
         simulation.start(job(people, private={"words": "all", "parameters": ["last.*"]}), tmp_path)
+
+
+def test_clients_vote_on_rows_of_the_kind_that_they_keep(people: Path) -> None:
+    """Held-out rows like released ones are no test rows: contributors never train on such rows."""
+    settings = all_five(people)
+    data = prepared_rows.prepare(settings, Draws.seeded(settings.seed))
+    assert data.disclosure is not None
+    flags = data.disclosure.tests
+    assert len(flags) == len(data.own)
+    assert 0 < flags.sum() < len(flags)
+    kept = data.own_clients.select(flags)
+    assert (kept.sizes() <= data.own_clients.sizes()).all()

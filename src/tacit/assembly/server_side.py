@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from typing import assert_never
 
 from tacit import server, training
 from tacit.client import ClientRandomness, ClientSlot
-from tacit.plan import Plan
+from tacit.plan import Local, Plan, RowSharing
 from tacit.protocol.agreement import Agreement
 from tacit.protocol.exchanges.train import Member
 from tacit.protocol.loop import Release, keep_model
@@ -36,6 +38,23 @@ def build_first_model(
     from tacit.assembly.warm_start import train_first_model
 
     return train_first_model(plan, learner, draws, rows, module)
+
+
+def choose_member_pace(share: RowSharing, local: Local, client_rows: float) -> Local:
+    """Choose the local settings with which the server trains on disclosed rows.
+
+    `client_rows` is the average number of rows of a client, as clients declared it.
+    """
+    match share.server_steps:
+        case "all_rows":
+            return local
+        case "as_client":
+            steps = training.local_steps(local, math.ceil(client_rows))
+            return replace(
+                local, batch=None, batches=max(1, steps // (local.epochs or 1)), steps=None
+            )
+        case _:
+            assert_never(share.server_steps)
 
 
 def build_member(

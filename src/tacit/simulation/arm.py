@@ -20,8 +20,9 @@ from tacit.assembly.server_side import (
     build_first_model,
     build_member,
     build_release,
+    choose_member_pace,
 )
-from tacit.plan import Plan
+from tacit.plan import Local, Plan
 from tacit.privacy.claim import Claim
 from tacit.protocol import loop
 from tacit.protocol.exchanges.train import Judge, Member, Train, UpdateExchange, nobody
@@ -173,12 +174,7 @@ class SimulatedArm:
             rows, holders = append_rows_before(rows, holders, data.corruption)
 
         def build(rows: Rows, holders: Clients) -> training.Learner:
-            setting = self.setting
-            parts = PrivateParts(
-                folder=self._folder("model"), draws=setting.draws, lexicon=data.lexicon
-            )
-            settled = replace(plan, local=settings)
-            return build_learner(settled, rows, holders, parts, setting.module)
+            return self._build_learner(settings, rows, holders)
 
         match plan.data.deal:
             case "once":
@@ -191,6 +187,13 @@ class SimulatedArm:
                 return ReshuffledRows(build, rows, holders, self.setting.draws.at("deal"))
             case _:
                 assert_never(plan.data.deal)
+
+    def _build_learner(self, local: Local, rows: Rows, holders: Clients) -> training.Learner:
+        setting = self.setting
+        parts = PrivateParts(
+            folder=self._folder("model"), draws=setting.draws, lexicon=setting.data.lexicon
+        )
+        return build_learner(replace(self.plan, local=local), rows, holders, parts, setting.module)
 
     def _folder(self, what: str) -> Path:
         """The folder where clients store their part of the model, or their state of the codec."""
@@ -251,7 +254,7 @@ class SimulatedArm:
                 names=range(len(clients)),
                 sizes=clients.sizes(),
                 root=draws,
-                rows=OwnRows(rows, holders, data.own, data.own_clients),
+                rows=self._own_rows(rows, holders),
                 codec_folder=self._folder("codec"),
                 ledger_file=self._folder("ledger.safetensors") if is_federated else None,
             ),
@@ -266,6 +269,14 @@ class SimulatedArm:
                 rows_before=corruption.before is not None,
             )
         return site
+
+    def _own_rows(self, rows: Rows, holders: Clients) -> OwnRows:
+        """The rows of clients: those they train on, and those on which they evaluate others."""
+        data = self.setting.data
+        if self.disclosure is None or not self.plan.data.local_test or self.plan.data.divide_test:
+            return OwnRows(rows, holders, data.own, data.own_clients)
+        tests = data.own_clients.select(self.disclosure.tests)
+        return OwnRows(rows, holders, data.own.take(tests.order), tests.in_place())
 
     def _train(self, facts: RunFacts) -> UpdateExchange:
         match self.regime:
@@ -308,8 +319,14 @@ class SimulatedArm:
         disclosure = self.disclosure
         if disclosure is None or disclosure.rows.height == 0:
             return nobody
+        learner, pace = self.learner, self.plan.local
+        if self.plan.data.share is not None:
+            typical = disclosure.clients_weight / max(1, len(disclosure.clients))
+            pace = choose_member_pace(self.plan.data.share, self.plan.local, typical)
+        if pace != self.plan.local:
+            learner = self._build_learner(pace, disclosure.train, disclosure.holders)
         return build_member(
-            self.learner,
+            learner,
             len(disclosure.clients),
             disclosure.rows.height,
             disclosure.clients_weight,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from tacit import data, training
 from tacit.client import ClientRandomness, ClientSlot
@@ -32,7 +33,8 @@ class Disclosure:
 
     `train` are the kept rows, client by client, then the server's. `clients` are the kept rows of
     each client; `holders` also has the server, as one more holder at the end. `clients_weight` is
-    the total number of rows that clients declared as their weight.
+    the total number of rows that clients declared as their weight. `tests` flags the held-out
+    rows on which clients evaluate the training of others: those of the kind they keep.
     """
 
     train: Rows
@@ -40,6 +42,7 @@ class Disclosure:
     holders: Clients
     rows: pl.DataFrame
     clients_weight: int
+    tests: NDArray[np.bool_]
     facts: DisclosedRows
 
     def parquet(self) -> bytes:
@@ -63,10 +66,13 @@ def disclose_rows(
     plan: Plan,
     table: data.Table,
     clients: Clients,
+    held_out: Clients,
     encode: Callable[[pl.DataFrame], Rows],
     draws: Draws,
 ) -> Disclosure:
-    """Disclose the rows that [data.share] allows each client to send."""
+    """Disclose the rows that [data.share] allows each client to send; `held_out` are rows that
+    clients never send.
+    """
     share, ahead = plan.data.share, build_preview(plan, table, clients, draws)
     assert share is not None
     offer = ahead.offer
@@ -91,6 +97,7 @@ def disclose_rows(
         holders=Clients(order=np.arange(frame.height), starts=np.append(kept.starts, frame.height)),
         rows=rows,
         clients_weight=gathered.total.weight * (share.rows_per_client or 1),
+        tests=disclosing.find_kept_classes(offer, table, held_out, share),
         facts=ahead.facts,
     )
 

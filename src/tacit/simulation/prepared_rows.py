@@ -103,7 +103,7 @@ def prepare(
         own=holdings.own,
         own_clients=holdings.own_clients,
         corruption=corruption,
-        disclosure=disclose_rows(plan, table, kept, encode, draws.at("share"))
+        disclosure=disclose_rows(plan, table, kept, held, encode, draws.at("share"))
         if plan.data.share is not None
         else None,
         released=(

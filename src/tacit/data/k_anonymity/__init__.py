@@ -3,7 +3,7 @@ reveals.
 """
 
 from tacit.data.k_anonymity.findings import ClassSummary, Findings, examine
-from tacit.data.k_anonymity.release import RowRelease, decide_release
+from tacit.data.k_anonymity.release import RowRelease, decide_release, find_kept_classes
 from tacit.data.k_anonymity.similar import add_key_column, similarity_key
 from tacit.data.k_anonymity.transfer import check_kinds, expand_categories, pack_rows, unpack_rows
 
@@ -16,6 +16,7 @@ __all__ = [
     "decide_release",
     "examine",
     "expand_categories",
+    "find_kept_classes",
     "pack_rows",
     "similarity_key",
     "unpack_rows",

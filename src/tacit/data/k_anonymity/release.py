@@ -51,11 +51,7 @@ class RowRelease:
 
     def kept(self) -> Clients:
         """The clients with only the rows that are not released; a client may have none left."""
-        before = np.concatenate([[0], np.cumsum(~self.disclosed)])
-        return Clients(
-            order=self.clients.order[~self.disclosed],
-            starts=before[self.clients.starts].astype(np.int64),
-        )
+        return self.clients.select(~self.disclosed)
 
 
 def decide_release(
@@ -96,6 +92,34 @@ def decide_release(
         label=label,
         classes=int(np.count_nonzero(classes.counts())),
     )
+
+
+def find_kept_classes(
+    release: RowRelease, table: Table, held_out: Clients, settings: RowSharing
+) -> NDArray[np.bool_]:
+    """Find the held-out rows whose equivalence class is not released: one flag per entry of `order`.
+
+    Clients train on the rows that they keep. Rows on which they judge each other's training must be
+    of the same kind: released rows are the frequent ones, and the server alone trains on them.
+
+    Edge cases: a client whose held-out rows are all of released classes judges on all of them.
+    """
+    columns = list_released_columns(table.columns)
+    ours = table.train[held_out.order]
+    rows = generalise(ours.select(columns), settings.generalise).select(release.key)
+    both = pl.concat([release.rows.select(release.key), rows], how="vertical_relaxed")
+    labels = pl.concat([release.rows[release.label], ours[release.label]])
+    owner = None
+    if settings.counts == "local":
+        sizes = (release.clients.sizes(), held_out.sizes())
+        owner = pl.Series(np.concatenate([np.repeat(np.arange(len(size)), size) for size in sizes]))
+    classes = group_by_key(both, owner, labels, settings)
+    is_released = np.zeros(classes.cells, np.bool_)
+    is_released[classes.of_row[: release.rows.height][release.disclosed]] = True
+    stays = ~classes.spread(is_released)[release.rows.height :]
+    owners = np.repeat(np.arange(len(held_out)), held_out.sizes())
+    has_some = np.bincount(owners[stays], minlength=len(held_out)) > 0
+    return np.asarray(stays | ~has_some[owners])
 
 
 def list_released_columns(columns: Columns) -> list[str]:

@@ -22,6 +22,7 @@ from tacit.assembly.server_side import (
     build_first_model,
     build_member,
     build_release,
+    choose_member_pace,
 )
 from tacit.codecs.votes import noisy_counts
 from tacit.column_statistics.number_format import check_formats
@@ -140,8 +141,12 @@ class ServerSide:
             return nobody
         own = self._encode(rows)
         holder = Clients(order=np.arange(len(own)), starts=np.array([0, len(own)]))
-        learner = training.build(self.plan.model, self.plan.local, own, holder)
-        return build_member(learner, 0, len(own), self.given.clients_weight, self.given.draws)
+        weight, local = self.given.clients_weight, self.plan.local
+        if self.plan.data.share is not None:
+            typical = weight / max(1, self.terms.clients)
+            local = choose_member_pace(self.plan.data.share, local, typical)
+        learner = training.build(self.plan.model, local, own, holder)
+        return build_member(learner, 0, len(own), weight, self.given.draws)
 
 
 _MOST_DEVIATIONS = 20.0

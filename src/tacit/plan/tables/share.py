@@ -55,6 +55,11 @@ class RowSharing:
     """With `server.weights = "equal"`: assumed number of rows that a client keeps, from which the
     weight of the server's own rows follows. Public, never computed from data.
     """
+    server_steps: Literal["all_rows", "as_client"] = "all_rows"
+    """How long the server trains on disclosed rows in a round: with batches of `local.batch` over all
+    of them, or with as many optimiser steps as a client with the average number of rows takes, in
+    larger batches.
+    """
     generalise: dict[Name, Name] = field(default_factory=dict)
     """Generalisation before disclosure, by column: `ranges 10`, `top 60`, `prefix 3`, `csv FILE
     LEVEL`, `suppress`.

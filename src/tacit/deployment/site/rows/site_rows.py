@@ -59,8 +59,8 @@ class SiteRows(NamedTuple):
 
 
 class EncodedSiteRows(NamedTuple):
-    """Encoded rows: those clients train on, those they hold out, those that models are measured on,
-    and the lexicon of word numbers.
+    """Encoded rows: those clients train on, those on which they evaluate the training of others,
+    those that models are measured on, and the lexicon of word numbers.
     """
 
     train: Rows
@@ -296,10 +296,22 @@ def encode_rows(
     (train, test), lexicon, _ = encode_tables(
         plan, table.columns, (frame, known.test), fitted, sources
     )
-    own, of_clients = clients.in_place(), train.take(held.order)
-    measured = _test_rows(rows, test) if len(test) else _held_by_clients(rows, held, of_clients)
+    own = clients.in_place()
+    measured = (
+        _test_rows(rows, test)
+        if len(test)
+        else _held_by_clients(rows, held, train.take(held.order))
+    )
+    if offer is not None and plan.data.share:
+        held = held.select(k_anonymity.find_kept_classes(offer, known, held, plan.data.share))
     return EncodedSiteRows(
-        train.take(clients.order), own, of_clients, held.in_place(), measured, lexicon, offer
+        train.take(clients.order),
+        own,
+        train.take(held.order),
+        held.in_place(),
+        measured,
+        lexicon,
+        offer,
     )
 
 
