@@ -16,7 +16,7 @@ import pytest
 from tacit import codecs, features, plan, server
 from tacit.assembly.agreement import RunFacts
 from tacit.assembly.exchanges import build_exchanges
-from tacit.assembly.server_side import ServerRows, build_first_model
+from tacit.assembly.server_side import ServerRows, build_first_model, choose_member_pace
 from tacit.assembly.warm_start import _training_settings as center_settings
 from tacit.codecs import qsgd
 from tacit.codecs.hashcomb.tokens import derive_round_key
@@ -190,6 +190,9 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     "RowSharing.k_of": lambda: share_with("k_of").rows_alike,
     "RowSharing.release": lambda: release._choose_key(FRAME, COLUMNS, share_with("release")),
     "RowSharing.counts": lambda: release.decide_release(TABLE, CLIENTS, share_with("counts"), ROOT),
+    "RowSharing.server_steps": lambda: choose_member_pace(
+        share_with("server_steps"), plan.Local(), 1.0
+    ),
     "Features.text": lambda: _encode_text(FRAME, COLUMNS, features_with("text"), None),  # type: ignore[arg-type]
     "Features.counts": lambda: hashed_text.weigh_entries(
         np.zeros(1, np.int32), np.ones(1, np.float32), features_with("counts"), None
