@@ -1,7 +1,7 @@
-"""From nothing to a trained model: a server and three hospitals, each in a network namespace, with secure aggregation.
+"""From nothing to a trained model: a server, three hospitals and a coordinator, each in a network namespace, with secure aggregation.
 
 `python -m tests.deploy.three_sites` prints the transcript, counts commands and carried files, and fails above 8 commands per
-role or 2 carried files per site. Without the right to make namespaces, all four run on this machine's loopback address.
+role or 2 carried files per site. Without the right to make namespaces, all five run on this machine's loopback address.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tests.deploy.network import Machine, make_machines
 from tests.deploy.walk import Walk, find_fingerprint
 
 SITES = ["hospital-a", "hospital-b", "hospital-c"]
+COORDINATOR = "ana"
 PATIENTS = 300
 MOST_COMMANDS, MOST_FILES = 8, 2
 
@@ -105,25 +106,40 @@ def provision(walk: Walk, server: Machine, sites: list[Machine], host: str, port
         walk.wait_for(site.folder / "site-join.log", "online")
 
 
+def admit_coordinator(walk: Walk, server: Machine, person: Machine) -> None:
+    """Give a person on a machine of their own access to the server as coordinator."""
+    words = ["server", "invite", COORDINATOR, "--role", "coordinator"]
+    invited = walk.run(server, "operator", *words)
+    walk.carry(server.folder / f"{COORDINATOR}.invite", COORDINATOR, person)
+    words = ["server", "connect", f"{COORDINATOR}.invite"]
+    words += ["--fingerprint", find_fingerprint(invited)]
+    said = walk.run(person, "coordinator", *words)
+    walk.carry(person.folder / COORDINATOR / f"{COORDINATOR}.request", COORDINATOR, server)
+    words = ["server", "admit", f"{COORDINATOR}.request"]
+    words += ["--fingerprint", find_fingerprint(said, last=True)]
+    walk.run(server, "operator", *words)
+
+
 def main() -> int:
     """Walk through it; return 1 if it takes more than it may."""
     started, walk = time.monotonic(), Walk()
     with (
         tempfile.TemporaryDirectory(prefix="tacit-walk-") as root,
-        make_machines(Path(root), SITES) as (server, sites, host),
+        make_machines(Path(root), [*SITES, COORDINATOR]) as (server, (*sites, person), host),
     ):
         try:
             provision(walk, server, sites, host, 8443 if server.prefix else 18_443)
-            (server.folder / "plan.toml").write_text(PLAN)
-            words = ["plan.toml", "--min-sites", "3", "--quiet", "--no-report"]
-            walk.run(server, "coordinator", "deploy", "run", *words)
+            admit_coordinator(walk, server, person)
+            (person.folder / "plan.toml").write_text(PLAN)
+            words = ["plan.toml", "--folder", COORDINATOR, "--min-sites", "3", "--quiet"]
+            walk.run(person, "coordinator", "deploy", "run", *words, "--no-report")
         finally:
             walk.stop()
-        is_trained = (server.folder / "runs" / "readmissions-1" / "model.safetensors").exists()
+        is_trained = (person.folder / "runs" / "readmissions-1" / "model.safetensors").exists()
     seconds = time.monotonic() - started
     where = "network namespaces" if server.prefix else "processes on the loopback address"
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(f"four {where}: {seconds:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of CPU time")
+    print(f"five {where}: {seconds:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of CPU time")
     print("commands:", ", ".join(f"{role} {count}" for role, count in walk.commands.items()))
     print("carried files:", ", ".join(f"{site} {count}" for site, count in walk.carried.items()))
     return int(

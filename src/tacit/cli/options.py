@@ -84,10 +84,18 @@ SiteFolder = Annotated[
     Path, typer.Argument(metavar="DIR", help="The site's folder.", show_default=False)
 ]
 ServerFolder = Annotated[Path, typer.Argument(metavar="[DIR]", help="The server's folder.")]
+ReachedServer = Annotated[
+    Path,
+    typer.Argument(
+        metavar="[DIR]", help="The server's folder, or your folder of access to a server elsewhere."
+    ),
+]
 FolderOption = Annotated[
     Path,
     typer.Option(
-        "--folder", metavar="DIR", help="The server's folder with its keys, state and known sites."
+        "--folder",
+        metavar="DIR",
+        help="The server's folder, or your folder of access to a server elsewhere.",
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]

@@ -15,7 +15,7 @@ from tacit.cli.deploy import rehearse
 from tacit.cli.deploy import run as deploy_run
 from tacit.cli.plan import advise, disclose, schema, sweep, tune
 from tacit.cli.runs import runs, verify
-from tacit.cli.server import certs, invite, start
+from tacit.cli.server import certs, invite, people, start
 from tacit.cli.server import doctor as server_doctor
 from tacit.cli.site import backup, erase, join, ledger, models, peers, policy, status
 from tacit.cli.site import check as site_check
@@ -124,19 +124,27 @@ SERVER = Branch(
             "doctor": server_doctor.doctor,
             "certs": CERTS,
         },
-        "Its sites": {
+        "Its sites and people": {
             "sites": start.sites,
             "invite": invite.invite,
             "admit": invite.admit,
             "revoke": invite.revoke,
             "restore": invite.restore,
         },
+        "People on other machines": {
+            "people": people.people,
+            "connect": people.connect,
+            "runs": people.runs,
+            "record": people.record,
+        },
     },
 )
 DEPLOY = Branch(
     help="Run a plan between sites, or rehearse that on this machine.",
     example="tacit deploy run plan.toml --min-sites 3",
-    panels={"Commands": {"run": deploy_run.run, "rehearse": rehearse.rehearse}},
+    panels={
+        "Commands": {"run": deploy_run.run, "stop": people.stop, "rehearse": rehearse.rehearse}
+    },
 )
 AUDIT = Branch(
     help="Attack what clients send, to see what it reveals.",

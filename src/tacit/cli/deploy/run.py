@@ -109,7 +109,8 @@ def run(
 ) -> None:
     """Run a plan between the sites that joined the server.
 
-    Run it on the machine of `tacit server start`. It writes the same record and
+    Run it on the machine of `tacit server start`, or as a coordinator from
+    another one, with your folder of access. It writes the same record and
     report as `tacit run`. Without --test, sites evaluate models on rows that
     they hold out. Sites that refuse or are absent are named; the run
     continues without them, and asks absent ones again when they are back.
@@ -119,6 +120,7 @@ def run(
       tacit deploy run plan.toml --min-sites 3
       tacit deploy run plan.toml --site hospital-a --site hospital-b
       tacit deploy run plan.toml --test test.csv --deadline 120
+      tacit deploy run plan.toml --folder ana
       tacit deploy run --resume newsgroups-3 --min-sites 2
     """
     from tacit.deployment.server.messenger import RequestSettings
@@ -178,10 +180,10 @@ def _choose_sites(folder: Path, chosen: list[str] | None, min_sites: int) -> tup
     """The sites that `--site` names; PlanError for one that is not admitted, or if they are fewer
     than the run needs.
     """
-    from tacit.deployment.transport.server.registry import read_sites
+    from tacit.deployment.access.administration import administer
     from tacit.errors import did_you_mean
 
-    admitted = list(read_sites(folder))
+    admitted = [name for name, one in administer(folder).list_sites().items() if not one.revoked]
     for name in chosen or ():
         if name not in admitted:
             raise PlanError(
@@ -278,29 +280,58 @@ class Connection:
 
     def __init__(self, folder: Path, name: str, settings: RequestSettings) -> None:
         self.folder, self.name, self.settings = folder, name, settings
+        self._was_there, self._left = False, time.monotonic()
 
     def until_done(self, place: Path, observer: Observer) -> Path:
         """Run the rest of a run. While the server is away, wait, then resume from the last round."""
         from tacit.deployment.server import job
-        from tacit.errors import PeerError
+        from tacit.errors import AccessError, PeerError
 
-        end, was_there = time.monotonic() + _SECONDS_AWAY, job.has_begun(place)
+        end, self._was_there = time.monotonic() + _SECONDS_AWAY, job.has_begun(place)
         while True:
             try:
-                sites = self.open()
-                done, was_there = False, True
                 try:
-                    found = job.resume(place, sites, observer)
-                    done = True
-                    return found
+                    return self._carry_on(place, observer)
                 finally:
-                    sites.transport.close(done)
-                    end = time.monotonic() + _SECONDS_AWAY
+                    if self._was_there:
+                        end = max(end, self._left + _SECONDS_AWAY)
+            except AccessError:
+                raise
             except PeerError as error:
-                if time.monotonic() > end or not was_there:
+                if time.monotonic() > end or not self._was_there:
                     raise
                 tables.line(f"{error}; retrying", stderr=True)
                 time.sleep(2.0)
+
+    def _carry_on(self, place: Path, observer: Observer) -> Path:
+        """Run the rest of a run while the server is there."""
+        from tacit.deployment.access.access_folder import is_access_folder
+        from tacit.deployment.server import job
+
+        if is_access_folder(self.folder):
+            return self._carry_on_remotely(place, observer)
+        sites = self.open()
+        done, self._was_there = False, True
+        try:
+            found = job.resume(place, sites, observer)
+            done = True
+            return found
+        finally:
+            sites.transport.close(done)
+            self._left = time.monotonic()
+
+    def _carry_on_remotely(self, place: Path, observer: Observer) -> Path:
+        from tacit.deployment.access.remote_run import resume_remotely
+        from tacit.deployment.access.server_access import ServerAccess
+
+        def note_open() -> None:
+            self._was_there = True
+
+        with ServerAccess(self.folder) as access:
+            try:
+                return resume_remotely(access, place, self.settings, observer, note_open)
+            finally:
+                self._left = time.monotonic()
 
     def open(self) -> Sites:
         """Open a channel to the registered sites of the server."""

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli import tables
-from tacit.cli.options import SERVER, ServerFolder
+from tacit.cli.options import SERVER, ReachedServer, ServerFolder
 
 
 def create(
@@ -44,30 +44,34 @@ def create(
 
 
 def renew(
-    folder: ServerFolder = SERVER,
+    folder: ReachedServer = SERVER,
     now: Annotated[
         bool, typer.Option("--now", help="Renew also if the certificate is valid for long.")
+    ] = False,
+    own: Annotated[
+        bool, typer.Option("--own", help="Renew your own certificate, in your folder of access.")
     ] = False,
 ) -> None:
     """Renew the server's certificate for the same hosts once it is valid for less than 30 days.
 
     A timer may run it every day. A running server uses the new certificate
-    for new connections, without a restart. Sites need no change.
+    for new connections, without a restart. Sites need no change. With --own
+    a person's certificate is renewed, at any time while it is valid.
 
     \b
     Examples:
       tacit server certs renew
+      tacit server certs renew ana --own
     """
-    from tacit.deployment.transport.certificates import (
-        list_hosts,
-        read_server_certificate,
-        renew_server_certificate,
-    )
+    from tacit.deployment.access.administration import administer
+    from tacit.deployment.access.server_access import renew_certificate
 
-    is_new = renew_server_certificate(folder, at_once=now)
-    present = read_server_certificate(folder)
-    hosts = ", ".join(list_hosts(present)) or "this machine only"
+    if own:
+        tables.line(f"{folder}: your certificate is renewed, until {renew_certificate(folder)}")
+        return
+    found = administer(folder).renew(at_once=now)
+    hosts = ", ".join(found.hosts) or "this machine only"
     tables.line(
-        f"{folder}: certificate {'renewed' if is_new else 'kept'}; it is valid until"
-        f" {present.not_valid_after_utc:%Y-%m-%d} for {hosts}"
+        f"{folder}: certificate {'renewed' if found.is_new else 'kept'}; it is valid until"
+        f" {found.ends} for {hosts}"
     )

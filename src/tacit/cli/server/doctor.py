@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from tacit.cli.findings import Quick, report_findings
-from tacit.cli.options import SERVER, AsJson, ServerFolder
+from tacit.cli.options import SERVER, AsJson, ReachedServer
 
 
-def doctor(folder: ServerFolder = SERVER, quick: Quick = False, as_json: AsJson = False) -> None:
+def doctor(folder: ReachedServer = SERVER, quick: Quick = False, as_json: AsJson = False) -> None:
     """Check a server, and suggest a remedy for each problem.
 
     It checks versions, disk, clock, certificates, port, permissions of
     secret files, and which sites are online. It changes nothing. Exit code 1
     if there is a problem; warnings do not count. With --quick it is a problem
-    if the server was never started.
+    if the server was never started. In a folder of access it checks the
+    certificate, the proxy and the server's answer.
 
     \b
     Examples:
@@ -20,7 +21,11 @@ def doctor(folder: ServerFolder = SERVER, quick: Quick = False, as_json: AsJson 
       tacit server doctor server --quick
       tacit server doctor server --json
     """
-    from tacit.deployment.doctor import diagnose_machine, diagnose_server, diagnose_server_quickly
+    from tacit.deployment.doctor import (
+        diagnose_machine,
+        diagnose_server,
+        diagnose_server_quickly,
+    )
 
     if quick:
         report_findings(
@@ -28,5 +33,10 @@ def doctor(folder: ServerFolder = SERVER, quick: Quick = False, as_json: AsJson 
         )
         return
     found = [("machine", one) for one in diagnose_machine()]
-    found += [("server", one) for one in diagnose_server(folder)]
+    if (folder / "access.toml").exists():
+        from tacit.deployment.doctor.access import diagnose_access
+
+        found += [("access", one) for one in diagnose_access(folder)]
+    else:
+        found += [("server", one) for one in diagnose_server(folder)]
     report_findings(found, as_json=as_json)

@@ -4,6 +4,7 @@ fingerprints that they compare.
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,10 +14,21 @@ from tacit.cli import tables
 from tacit.cli.options import SERVER, FolderOption
 from tacit.errors import PeerError, PlanError
 
+
+class Role(Enum):
+    """What a person may do at a server."""
+
+    operator = "operator"
+    coordinator = "coordinator"
+    auditor = "auditor"
+
+
 INVITATION = ".invite"
 """Suffix of an invitation."""
 
-SiteNameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The site's name.")]
+AdmittedName = Annotated[
+    str, typer.Argument(metavar="NAME", help="The name of a site or a person.")
+]
 Fingerprint = Annotated[
     str | None,
     typer.Option(
@@ -29,9 +41,13 @@ Fingerprint = Annotated[
 
 def invite(
     names: Annotated[
-        list[str], typer.Argument(metavar="NAME…", help="Names for the sites, one or more.")
+        list[str], typer.Argument(metavar="NAME…", help="Names for sites or people, one or more.")
     ],
     folder: FolderOption = SERVER,
+    role: Annotated[
+        Role | None,
+        typer.Option("--role", help="Invite people in this role instead of sites."),
+    ] = None,
     address: Annotated[
         str | None,
         typer.Option(
@@ -47,100 +63,91 @@ def invite(
         Path, typer.Option("--out", metavar="DIR", help="The folder for the invitations.")
     ] = Path(),
 ) -> None:
-    """Invite sites: write one file for each, to send to its owner.
+    """Invite sites, or people in a role: write one file for each, to send to them.
 
     The file holds the server's address, its authority's certificate, the
-    site's name and a token that admits the site once. Mail is good enough:
-    read the fingerprint to the owner by phone, so that nobody can replace
-    the file.
+    name and a token that admits once. Mail is good enough: read the
+    fingerprint to the other side by phone, so that nobody can replace the
+    file. A coordinator runs plans from another machine, an operator admits
+    sites and people, an auditor reads records.
 
     \b
     Examples:
       tacit server invite hospital-a hospital-b
       tacit server invite hospital-a --address tacit.example.org:8443
+      tacit server invite ana --role coordinator
     """
-    from tacit.deployment.provisioning.admission import describe_fingerprint, load_identity
-    from tacit.deployment.provisioning.admission import invite as make_invitation
-    from tacit.deployment.provisioning.signed_files import encode_file
-    from tacit.deployment.transport.server.endpoint import read_endpoint
+    from tacit.deployment.access.administration import administer
+    from tacit.deployment.provisioning.admission import describe_fingerprint
     from tacit.files import replace_file
 
-    reached = address or _find_address(folder)
+    server = administer(folder)
     for name in names:
-        made = make_invitation(folder, name, reached, days)
+        made = server.invite(name, days, role.value if role else None, address)
         out.mkdir(parents=True, exist_ok=True)
         path = out / f"{name}{INVITATION}"
-        replace_file(path, encode_file(made))
-        tables.line(f"{path}: send it to the owner of {name}; it is valid for {days} days")
-    identity = load_identity(folder, tls=read_endpoint(folder).tls)
-    tables.line(describe_fingerprint("this server, to read to each owner", identity.fingerprint))
-
-
-def _find_address(folder: Path) -> str:
-    """The address for sites: the first host of the certificate, and the port of the server."""
-    from tacit.deployment.transport.address import join_address, split_address
-    from tacit.deployment.transport.certificates import list_hosts, read_server_certificate
-    from tacit.deployment.transport.server.endpoint import read_endpoint
-
-    endpoint = read_endpoint(folder)
-    hosts = list_hosts(read_server_certificate(folder)) if endpoint.tls else []
-    address = join_address(hosts[0], endpoint.port) if hosts else endpoint.address
-    split_address(address)
-    return address
+        replace_file(path, made.file.encode())
+        receiver = f"{name}, who becomes {role.value}" if role else f"the owner of {name}"
+        tables.line(f"{path}: send it to {receiver}; it is valid for {days} days")
+    whom = "each of them" if role else "each owner"
+    tables.line(describe_fingerprint(f"this server, to read to {whom}", made.fingerprint))
 
 
 def admit(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The .request file from the site's owner.")
+        Path, typer.Argument(metavar="FILE", help="The .request file of a site or a person.")
     ],
     folder: FolderOption = SERVER,
     fingerprint: Fingerprint = None,
 ) -> None:
-    """Admit a site by its request, or replace its keys.
+    """Admit a site or a person by their request, or replace a site's keys.
 
-    The server must be running. The command shows the site's fingerprint. Ask
-    its owner by phone for the same digits, which `tacit site init` and `tacit site peers` print there.
+    The server must be running. The command shows the fingerprint of the
+    request. Ask its sender by phone for the same digits, which
+    `tacit site init` or `tacit server connect` printed there.
 
     \b
     Examples:
       tacit server admit hospital-a.request
+      tacit server admit ana.request
     """
-    from tacit.deployment.provisioning import admission
+    from tacit.deployment.access.administration import administer, examine_file
 
-    request, found = admission.examine_request(folder, file)
-    site = request.content.site
-    require_same_fingerprint(f"site {site}", found, fingerprint)
-    admission.admit(folder, request)
+    server, found = administer(folder), examine_file(file)
+    kind = server.examine(found)
+    whose = found.whose if kind in ("site", "person") else f"{kind} {found.whose}"
+    require_same_fingerprint(whose, found.fingerprint, fingerprint)
+    server.admit(found)
     tables.line(
-        f"site {site} is admitted"
-        + (" with its new keys; the old ones are revoked" if request.content.replaces else "")
+        f"{whose} is admitted"
+        + (" with its new keys; the old ones are revoked" if found.replaces else "")
     )
 
 
-def revoke(name: SiteNameArgument, folder: FolderOption = SERVER) -> None:
-    """Revoke the admission of a site; it is refused at once.
+def revoke(name: AdmittedName, folder: FolderOption = SERVER) -> None:
+    """Revoke the admission of a site or a person. A running server refuses them at once.
 
     \b
     Examples:
       tacit server revoke hospital-a
     """
-    from tacit.deployment.transport.server.registry import revoke as revoke_site
+    from tacit.deployment.access.administration import administer
 
-    revoke_site(folder, name)
-    tables.line(f"site {name} is revoked; `tacit server restore {name}` undoes it")
+    administer(folder).change(name, is_admitted=False)
+    tables.line(f"{name} is revoked; `tacit server restore {name}` undoes it")
 
 
-def restore(name: SiteNameArgument, folder: FolderOption = SERVER) -> None:
-    """Admit a revoked site again, with the keys it had.
+def restore(name: AdmittedName, folder: FolderOption = SERVER) -> None:
+    """Admit a revoked site or person again, with the keys they had.
 
     \b
     Examples:
       tacit server restore hospital-a
     """
-    from tacit.deployment.transport.server.registry import restore as restore_site
+    from tacit.deployment.access.administration import administer
 
-    restore_site(folder, name)
-    tables.line(f"site {name} is admitted again")
+    administer(folder).change(name, is_admitted=True)
+    tables.line(f"{name} is admitted again")
 
 
 def require_same_fingerprint(whose: str, found: str, heard: str | None) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli import tables
-from tacit.cli.options import SERVER, AsJson, LogJson, ServerFolder
+from tacit.cli.options import SERVER, AsJson, LogJson, ReachedServer, ServerFolder
 from tacit.log_lines import LineLog, select_json
 
 
@@ -49,14 +49,12 @@ def start(
     if not plain:
         make_certificates(folder, [*(name or []), host])
     kind = "without TLS" if plain else "with TLS"
-    sentence = f"listens on {host}:{port}, {kind}; stop it with Ctrl-C"
-    serve(
-        SuperLinkSettings(folder, host, port, not plain),
-        on_listening=lambda: LineLog("server")(sentence),
-    )
+    log, sentence = LineLog("server"), f"listens on {host}:{port}, {kind}; stop it with Ctrl-C"
+    settings = SuperLinkSettings(folder, host, port, not plain)
+    serve(settings, log, on_listening=lambda: log(sentence))
 
 
-def sites(folder: ServerFolder = SERVER, as_json: AsJson = False) -> None:
+def sites(folder: ReachedServer = SERVER, as_json: AsJson = False) -> None:
     """List the admitted and the revoked sites with their fingerprints.
 
     \b
@@ -64,19 +62,12 @@ def sites(folder: ServerFolder = SERVER, as_json: AsJson = False) -> None:
       tacit server sites
       tacit server sites --json
     """
-    from tacit.deployment.provisioning.fingerprint import fingerprint_site, format_fingerprint
-    from tacit.deployment.transport.server.registry import read_registry
+    from tacit.deployment.access.administration import administer
+    from tacit.deployment.provisioning.fingerprint import format_fingerprint
 
     found = {
-        name: {
-            "fingerprint": (
-                fingerprint_site(name, facts["public_key"], facts["signing_key"])
-                if "signing_key" in facts
-                else None
-            ),
-            "revoked": facts.get("revoked"),
-        }
-        for name, facts in read_registry(folder).items()
+        name: {"fingerprint": one.fingerprint, "revoked": one.revoked}
+        for name, one in administer(folder).list_sites().items()
     }
     if as_json:
         tables.print_json(

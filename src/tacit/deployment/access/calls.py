@@ -74,22 +74,7 @@ class Calls:
         return m.Nothing()
 
     def _list_sites(self, body: m.ListSites, caller: KnownPerson) -> dict[str, Any]:
-        online = registry.find_online_sites(self._folder) if body.online else {}
-        return {
-            name: m.ListedSite(
-                public_key=facts["public_key"],
-                node_id=facts["node_id"],
-                signing_key=facts.get("signing_key"),
-                fingerprint=(
-                    fingerprint_site(name, facts["public_key"], facts["signing_key"])
-                    if "signing_key" in facts
-                    else None
-                ),
-                revoked=facts.get("revoked"),
-                online=online.get(name, False) if body.online else None,
-            )
-            for name, facts in registry.read_registry(self._folder).items()
-        }
+        return dict(list_sites(self._folder, online=body.online))
 
     def _list_runs(self, body: m.Nothing, caller: KnownPerson) -> m.CallBody:
         return m.ListedRuns(
@@ -169,6 +154,26 @@ class Calls:
             self._runs.check_owner(body.run, caller.name)
         lines, length, plan = self._runs.read_record(body.run, body.offset)
         return m.RecordPart(lines=lines, length=length, plan=plan)
+
+
+def list_sites(folder: Path, *, online: bool = False) -> dict[str, m.ListedSite]:
+    """The sites of a server's folder, the revoked ones included; `online` asks which are online."""
+    there = registry.find_online_sites(folder) if online else {}
+    return {
+        name: m.ListedSite(
+            public_key=facts["public_key"],
+            node_id=facts["node_id"],
+            signing_key=facts.get("signing_key"),
+            fingerprint=(
+                fingerprint_site(name, facts["public_key"], facts["signing_key"])
+                if "signing_key" in facts
+                else None
+            ),
+            revoked=facts.get("revoked"),
+            online=there.get(name, False) if online else None,
+        )
+        for name, facts in registry.read_registry(folder).items()
+    }
 
 
 def list_people(folder: Path) -> dict[str, m.ListedPerson]:

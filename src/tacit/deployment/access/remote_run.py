@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -40,13 +41,21 @@ def list_admitted(access: ServerAccess) -> dict[str, m.ListedSite]:
 
 
 def resume_remotely(
-    access: ServerAccess, place: Path, settings: RequestSettings, observer: Observer
+    access: ServerAccess,
+    place: Path,
+    settings: RequestSettings,
+    observer: Observer,
+    on_open: Callable[[], None] = lambda: None,
 ) -> Path:
-    """Carry a run on, from its last checkpoint to its end, through a server on another machine."""
+    """Carry a run on, from its last checkpoint to its end, through a server on another machine.
+
+    `on_open` is called when the server has accepted the run.
+    """
     run, is_done = read_run_name(place), False
     copy = RecordCopy(access, run, place)
     state: RunState = "interrupted"
     sites, token = _open_sites(access, place, run, copy, settings)
+    on_open()
     try:
         found = job.resume(place, sites, CopyingObserver(observer, copy))
         is_done, state = True, "finished"

@@ -210,8 +210,7 @@ def _tls_problem(error: BaseException) -> str | None:
         if isinstance(cause, ssl.SSLError) and cause.reason in _NOT_ADMITTED:
             return (
                 "server ADDRESS does not accept your certificate: it has ended, or belongs to another"
-                " server; `tacit server start renew` renews one that is valid, and the server's operator"
-                " can invite you again"
+                " server; ask the server's operator to revoke you and invite you again"
             )
         if isinstance(cause, ssl.SSLError) and cause.reason in _NOT_TLS:
             return (
