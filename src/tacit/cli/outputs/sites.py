@@ -45,6 +45,50 @@ class SitesOutput(TypedDict):
     """Every site."""
 
 
+class AdmittedPerson(TypedDict):
+    """A person who may reach the server from another machine."""
+
+    name: str
+    """Name of the person."""
+    role: Literal["operator", "coordinator", "auditor"]
+    """What the person may do."""
+    fingerprint: str
+    """Fingerprint of the name and the certificate."""
+    certificate_ends: str
+    """Day on which the certificate ends."""
+    revoked: str | None
+    """When the access was revoked (UTC); null if it is admitted."""
+
+
+class PeopleOutput(TypedDict):
+    """People who may reach a server from other machines."""
+
+    people: list[AdmittedPerson]
+    """Every person, the revoked ones included."""
+
+
+class CoordinatedRunOutput(TypedDict):
+    """A run that a coordinator began from another machine."""
+
+    run: str
+    """Name of the run at the server and at sites."""
+    coordinator: str
+    """Name of the coordinator."""
+    opened: str
+    """When the run began (UTC)."""
+    changed: str
+    """When its state last changed (UTC)."""
+    state: Literal["open", "stopped", "interrupted", "finished"]
+    """State of the run as the server knows it."""
+
+
+class CoordinatedRunsOutput(TypedDict):
+    """Runs that coordinators began from other machines."""
+
+    runs: list[CoordinatedRunOutput]
+    """Every run, the last changed first."""
+
+
 class RehearsalOutput(TypedDict):
     """Whether sites and the simulation end with the same model."""
 

@@ -75,7 +75,10 @@ def people(folder: ReachedServer = SERVER, as_json: AsJson = False) -> None:
 
     found = administer(folder).list_people()
     if as_json:
-        tables.print_json(to_builtins(found))
+        listed = [
+            {"name": name, "revoked": None, **to_builtins(one)} for name, one in found.items()
+        ]
+        tables.print_json("people/1", {"people": listed})
         return
     for name, one in found.items():
         revoked = f", revoked on {one.revoked}" if one.revoked else ""
@@ -102,7 +105,9 @@ def runs(folder: ReachedServer = SERVER, as_json: AsJson = False) -> None:
 
     found = administer(folder).list_runs()
     if as_json:
-        tables.print_json({"runs": [_drop_task(to_builtins(one)) for one in found]})
+        tables.print_json(
+            "coordinated-runs/1", {"runs": [_drop_task(to_builtins(one)) for one in found]}
+        )
         return
     tables.table(
         ("run", "coordinator", "state", "began (UTC)", "changed (UTC)"),
