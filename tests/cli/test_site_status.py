@@ -48,3 +48,14 @@ def test_a_reason_is_one_paragraph(capsys: Capture, site: Path) -> None:  # noqa
     said = tacit(capsys, "site", "status", str(site), "third-1").out.splitlines()
     assert not [line for line in said if line.startswith("Refused 0 times")]
     assert "all is well: unknown key" in " ".join(said)
+
+
+def test_the_facts_of_a_site_are_words(capsys: Capture, site: Path) -> None:  # noqa: F811
+    said = tacit(capsys, "site", "status", str(site)).out.split(" run ")[0]
+    facts = dict(line.split(": ", 1) for line in said.splitlines() if ": " in line)
+    assert facts["joined"] == "no"
+    assert facts["peers"] == "none"
+    assert not [fact for fact in facts.values() if fact[:1] in "[{"]
+    left = float(facts["least epsilon left for life"])
+    allowed = float(facts["max epsilon lifetime"])
+    assert left == pytest.approx(allowed - float(facts["largest epsilon spent for life"]), abs=1e-3)

@@ -179,3 +179,19 @@ def test_what_a_plan_says_of_a_run_is_composed_where_it_does_not_grow_with_param
         "epsilon 2 per run of 40 rounds, delta 1e-05 (composition of dominating Gaussian noise)"
         in text
     )
+
+
+def test_claims_that_trust_nobody_add_nothing_to_the_trust_of_others() -> None:
+    alone = replace(claim(GaussianNoise(10.0), ADD), trust=("nobody, since …",), rests_on="nobody")
+    server = replace(alone, trust=("the server",), rests_on="server")
+    assert prose.list_trust([alone, server]) == ["the server"]
+    assert prose.list_trust([alone]) == ["nobody, since …"]
+    assert prose.list_trust([]) == ["nobody else"]
+
+
+def test_noisy_counts_of_sites_are_not_called_exact() -> None:
+    counts = replace(claim(GaussianNoise(10.0), ADD), unit="measure")
+    account = charge(Account(), (counts,), 2, uses=2)
+    data = Prepared(source="a.csv", clients=1, rows_train=1, rows_test=1, rows_per_client=[1], parameters=1, inputs=1, classes=[])  # fmt: skip
+    assert "are exact" in " ".join(list_unprotected(account, (), {}, data))
+    assert "are exact" not in " ".join(list_unprotected(account, (), {}, replace(data, sites=3)))

@@ -127,7 +127,7 @@ def summarise_privacy(entries: list[Entry]) -> PrivacyFigures:
         mechanisms=_read_distinct(claims, lambda claim: claim.mechanism),
         relations=_read_distinct(claims, lambda claim: claim.relation),
         views=_read_distinct(claims, lambda claim: claim.view),
-        trust=list(dict.fromkeys(word for claim in claims for word in claim.trust)),
+        trust=prose.list_trust(claims),
         sources=_read_distinct(claims, lambda claim: claim.source),
         unprotected=list_unprotected(
             account, before, _plan(entries), prepared[0] if prepared else None

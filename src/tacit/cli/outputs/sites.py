@@ -504,6 +504,8 @@ class SiteStatusOutput(TypedDict):
     """Clients that were charged; missing before the first charge."""
     largest_epsilon_spent_for_life: NotRequired[float]
     """Largest privacy loss of a client over all runs; missing before the first charge."""
+    least_epsilon_left_for_life: NotRequired[float]
+    """What is left of that client's lifetime budget; missing before the first charge or without a limit."""
     open_runs: list[str]
     """Runs under way."""
     records_of_ended_runs: dict[str, dict[str, Any]]

@@ -146,9 +146,9 @@ def check(
         tables.print_json("policy-check/1", {"policy": str(policy), "plan": str(plan), **facts})
     else:
         for what, text in _asks(asked).items():
-            tables.say(f"  {what + ':':11}{text}")
+            tables.say(f"  {what + ':':12}{text}")
         if asked.measures:
-            tables.say(f"  {'measures:':11}{_measures(limits, asked)}")
+            tables.say(f"  {'measures:':12}{_measures(limits, asked)}")
     if broken:
         raise refusal(policy, [*broken, *_remedies(policy, plan, broken)])
     if not as_json:

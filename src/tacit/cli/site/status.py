@@ -57,11 +57,23 @@ def status(
         return
     for key, value in facts.items():
         nothing = key in ("policy", "client") and value is None
-        tables.line(f"{key.replace('_', ' ')}: {'none: nothing is allowed' if nothing else value}")
+        words = "none: nothing is allowed" if nothing else _format_fact(value)
+        tables.line(f"{key.replace('_', ' ')}: {words}")
     for sentence in (*map(_describe_statistics, statistics), *map(_describe_disclosed, disclosed)):
         tables.line(sentence)
     if runs:
         tables.table(_HEADINGS, [_format_run(one) for one in runs.values()])
+
+
+def _format_fact(value: object) -> str:
+    """Format a fact in words: no brackets, and yes or no in place of True or False."""
+    if isinstance(value, bool) or value is None:
+        return "yes" if value else "no" if value is False else "none"
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {_format_fact(one)}" for key, one in value.items()) or "none"
+    if isinstance(value, list):
+        return ", ".join(map(_format_fact, value)) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 _HEADINGS = (
@@ -161,10 +173,13 @@ def _read_ledger(folder: Path, policy: Policy | None) -> tuple[dict[str, object]
     with closing(ledger) as book:
         spent = [one.life.micro / 1e6 for one in book.totals()]
         statistics, disclosed = book.list_entries("told"), book.list_entries("disclosed")
+    largest, allowed = max(spent, default=0.0), policy.limits.max_epsilon_lifetime
     spending: dict[str, object] = {
         "clients_charged": len(spent),
-        "largest_epsilon_spent_for_life": max(spent, default=0.0),
+        "largest_epsilon_spent_for_life": largest,
     }
+    if allowed is not None:
+        spending["least_epsilon_left_for_life"] = round(allowed - largest, 6)
     return spending, statistics, disclosed
 
 

@@ -200,7 +200,7 @@ def _write(text: str, file: Path) -> None:
         raise PlanError(
             f"{file} cannot be written ({error.strerror}); choose another path"
         ) from None
-    tables.line(f"wrote {file}; next: tacit run {file}")
+    tables.line(f"wrote {file}; next: tacit check {file}")
 
 
 def _make_plan(table: Path, asked: StarterRequest, file: Path) -> str:

@@ -16,9 +16,8 @@ from tacit.secure_aggregation import is_post_quantum
 
 NO_PEERS = (
     "site.toml: [peers] names no other site, so this site cannot tell whether a helper's key in a"
-    " plan with [secure_aggregation] is the helper's or the server's; add the signing keys of the"
-    " other"
-    " sites, as their owners read them from `tacit site status`"
+    " plan with [secure_aggregation] is the helper's or the server's; ask the owners of the other"
+    " sites for their fingerprints by phone, and run `tacit site confirm DIR NAME FINGERPRINT` for each"
 )
 
 

@@ -132,7 +132,7 @@ def write_statement(
 def _state_updates(account: Account, stated: Sequence[Total]) -> list[str]:
     claims = list_claims(account)
     left = f"{_capitalise(_describe_updates(account))}."
-    trust = f"Trust required: {join_sorted(_list_trust(claims))}."
+    trust = f"Trust required: {join_sorted(list_trust(claims))}."
     if stated[0].epsilon is None:
         reason = stated[0].basis.partition(": ")[2]
         seen = f"Visible to {describe_views(claim.view for claim in claims)}."
@@ -322,7 +322,7 @@ def write_planned(claims_at: Callable[[int], tuple[Claim, ...]], rounds: int, de
     """
     stated, twice = (_total_over(claims_at(size), rounds, delta) for size in (_MANY, 2 * _MANY))
     claims = claims_at(_MANY)
-    trust = f"trust required: {join_sorted(_list_trust(claims))}"
+    trust = f"trust required: {join_sorted(list_trust(claims))}"
     update, larger = (
         next(total for total in one if total.unit == "update") for one in (stated, twice)
     )
@@ -376,8 +376,12 @@ def describe_codec(codec: dict[str, Any]) -> str:
     return f"{name}, {stated}" if stated else name
 
 
-def _list_trust(claims: Sequence[Claim]) -> list[str]:
-    return list(dict.fromkeys(word for claim in claims for word in claim.trust)) or ["nobody else"]
+def list_trust(claims: Sequence[Claim]) -> list[str]:
+    """List who must be trusted for all claims together; claims that trust nobody add nothing to others."""
+    trusting = [claim for claim in claims if claim.rests_on != "nobody"] or claims
+    return list(dict.fromkeys(word for claim in trusting for word in claim.trust)) or [
+        "nobody else"
+    ]
 
 
 def _count_responses(charges: Sequence[Charge]) -> str:

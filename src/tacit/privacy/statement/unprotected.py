@@ -66,7 +66,8 @@ def list_unprotected(
             "The public rows: the server has them in the clear and trains the initial model on"
             " them."
         )
-    found.append(_describe_measuring(plan))
+    if not (sites and any(claim.unit == "measure" for claim in claims)):
+        found.append(_describe_measuring(plan))
     if plan.get("features", {}).get("quantise"):
         found.append(_describe_channels(plan["features"]["quantise"]))
     if text in ("hashed words", "listed words"):
