@@ -252,7 +252,7 @@ def _killed_for_good(scene: Scene) -> FaultyRun:
     why="the clients of site c are not in rounds 3 to 6",
 )
 def _fewer_sites(scene: Scene) -> FaultyRun:
-    run = _begin(scene, "--deadline", "8")
+    run = _begin(scene, "--deadline", "30")
     scene.call("site", "leave", str(scene.sites["c"].folder))
     run.release()
     run.finish()
