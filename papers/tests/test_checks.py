@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from tacit.reproduction import JudgedClaim
 from tacit_papers.checks import (
     Above,
     Alike,
@@ -12,12 +14,12 @@ from tacit_papers.checks import (
     AtMost,
     Best,
     Check,
+    Positive,
     Printed,
-    Ratio,
     Rises,
 )
 from tacit_papers.claims import PaperClaim, judge
-from tacit_papers.estimate import Estimate, difference, ratio
+from tacit_papers.estimate import MOST_SEEDS, Estimate, compare, count_seeds_needed
 from tacit_papers.published import At
 
 A, B, C = (At("1", row, "c") for row in "abc")
@@ -35,13 +37,10 @@ def test_welch_agrees_with_scipy() -> None:
 
     mine, other = [0.81, 0.80, 0.83, 0.79], [0.70, 0.75, 0.72]
     wanted = ttest_ind(mine, other, equal_var=False).confidence_interval(0.95)
-    assert difference(Estimate.of(mine), Estimate.of(other)) == pytest.approx(
-        (wanted.low, wanted.high)
-    )
-
-
-def test_the_ratio_of_counts_is_exact() -> None:
-    assert ratio(Estimate(3.0, 0.0, 0), Estimate(4.0, 0.0, 0)) == (0.75, 0.75)
+    found = compare(Estimate.of(mine), Estimate.of(other))
+    assert found is not None
+    assert found.ends == pytest.approx((wanted.low, wanted.high))
+    assert not found.is_paired
 
 
 @pytest.mark.parametrize(
@@ -72,8 +71,7 @@ def test_the_ratio_of_counts_is_exact() -> None:
         (Printed(((A, 0.81), (B, 0.99))), False),
         (AsPredicted((A, B)), False),  # .9 after five seeds is two standard errors
         (AsPredicted((A,)), True),
-        (Ratio(A, B, 0.89), True),
-        (Ratio(A, B, 0.5), False),
+        (Positive(A), True),
     ],
 )
 def test_figures_decide(check: Check, passed: bool | None) -> None:
@@ -83,7 +81,7 @@ def test_figures_decide(check: Check, passed: bool | None) -> None:
 
 EVERY_KIND = [
     Above(A, B), Alike(A, B, 1.0), AtLeast(A, 0.0), AtMost(A, 1.0), Rises((A, B)), Best(A, (A, B)), Printed(((A, 0.8),)),
-    Ratio(A, B, 1.0),
+    Positive(A),
 ]  # fmt: skip
 
 
@@ -96,26 +94,104 @@ def test_missing_figures_and_two_seeds_decide_nothing(check: Check) -> None:
     assert "2 seeds" in check.decide(few).words
 
 
+def judged(found: dict[At, Estimate], *checks: Check, **words: object) -> JudgedClaim:
+    return judge(PaperClaim(claim="c", where="w", checks=checks, **words), found)  # type: ignore[arg-type]
+
+
 def test_verdicts() -> None:
     found = {A: NEAR, B: FAR}
-    rises, falls, missing = (Above(B, A),), (Above(A, B),), (Above(B, C),)
-    assert judge(PaperClaim(claim="c", where="w", checks=rises), found).verdict == "holds"
-    corrected = judge(
-        PaperClaim(claim="c", where="w", checks=rises, correction="it divides"), found
+    rises, falls, missing = Above(B, A), Above(A, B), Above(B, C)
+    assert judged(found, rises).verdict == "holds"
+    corrected = judged(found, rises, correction="it divides")
+    assert (corrected.verdict, corrected.reason) == ("holds with a correction", "it divides")
+    failed = judged(found, missing, falls, refuted="it cannot")
+    assert (failed.verdict, failed.reason) == ("does not hold here", "it cannot")
+    assert failed.figures[0].startswith("a, c .800 against b, c .900: difference -.100")
+    untested = judged(found, rises, missing)
+    assert (untested.verdict, untested.reason) == ("not tested", "not run: c, c (table 1)")
+    assert judged(found, untestable="no file").reason == "no file"
+
+
+def by_seed(*values: float) -> Estimate:
+    return Estimate.of_seeds(dict(enumerate(values)))
+
+
+NOISY = by_seed(0.50, 0.70, 0.90, 0.60)
+AHEAD = by_seed(0.51, 0.71, 0.92, 0.62)  # of NOISY in every seed
+SHUFFLED = by_seed(0.92, 0.51, 0.62, 0.71)  # the same values under other seeds
+
+
+def test_estimates_with_common_seeds_are_compared_seed_by_seed() -> None:
+    assert judged({A: AHEAD, B: NOISY}, Above(A, B)).verdict == "holds"
+    twin = judged({A: SHUFFLED, B: NOISY}, Above(A, B))
+    assert twin.verdict == "inconclusive", "the same means, without the pairing"
+    unpaired = Estimate(AHEAD.mean, AHEAD.deviation, AHEAD.seeds)
+    assert judged({A: unpaired, B: NOISY}, Above(A, B)).verdict == "inconclusive"
+
+
+def test_the_direction_decides_and_the_size_stands_on_a_line_of_its_own() -> None:
+    small = by_seed(0.010, 0.011, 0.012)
+    claim = judged({A: small}, Positive(A), sizes=(AtLeast(A, 0.05),))
+    assert claim.verdict == "holds"
+    assert claim.size == ("a, c .011 ± .002; at least .050 is claimed (not as printed)",)
+    twin = judged({A: by_seed(-0.010, 0.011, 0.012)}, Positive(A), sizes=(AtLeast(A, -0.5),))
+    assert twin.verdict == "inconclusive", "the size is as printed, which decides nothing"
+    assert twin.size[0].endswith("(as printed)")
+    assert judged({A: by_seed(-0.010, -0.011, -0.012)}, Positive(A)).verdict == "does not hold here"
+
+
+def test_a_reason_states_a_difference_as_people_read_it() -> None:
+    tiny = judged({A: by_seed(-0.0001, 0.00002, 0.00001)}, Positive(A))
+    assert "-.000 " not in tiny.reason
+    assert "0.000" not in tiny.reason
+    assert "least" not in tiny.reason, "a limit of zero needs no words"
+    same = judged({A: by_seed(0.0, 0.0, 0.0)}, Positive(A))
+    assert (same.verdict, same.reason) == ("does not hold here", "a, c 0 ± 0")
+
+
+def test_an_inconclusive_claim_says_how_many_seeds_would_decide() -> None:
+    close = judged({A: by_seed(0.01, 0.03, -0.01, 0.02)}, Positive(A))
+    assert close.verdict == "inconclusive"
+    assert close.seeds == count_seeds_needed(
+        0.0125, Estimate.of([0.01, 0.03, -0.01, 0.02]).deviation or 0
     )
-    assert (corrected.verdict, corrected.reason.startswith("it divides; ")) == (
-        "holds with a correction",
-        True,
-    )
-    failed = judge(
-        PaperClaim(claim="c", where="w", checks=(*missing, *falls), refuted="it cannot"), found
-    )
-    assert (failed.verdict, failed.reason.startswith("it cannot; a, c .800")) == (
-        "does not hold here",
-        True,
-    )
-    assert (
-        judge(PaperClaim(claim="c", where="w", checks=(*rises, *missing)), found).verdict
-        == "cannot be tested here"
-    )
-    assert judge(PaperClaim(claim="c", where="w", untestable="no file"), found).reason == "no file"
+    assert close.reason.startswith(f"about {close.seeds} seeds would decide; ")
+    nothing = judged({A: by_seed(-0.01, 0.01, 0.0)}, Positive(A))
+    assert (nothing.verdict, nothing.seeds) == ("inconclusive", None)
+    assert nothing.reason.startswith(f"more than {MOST_SEEDS:,} seeds would be needed")
+    twin = judged({A: by_seed(0.01, 0.03)}, Positive(A))
+    assert (twin.verdict, twin.seeds) == ("not tested", None), "two seeds say nothing about spread"
+
+
+def test_one_check_that_leans_towards_failure_needs_fewest_seeds() -> None:
+    near, far = by_seed(-0.03, 0.01, -0.02, -0.04), by_seed(-0.03, 0.02, -0.01, 0.01)
+    for order in ((A, B), (B, A)):
+        claim = judged({A: near, B: far}, *(Positive(at) for at in order))
+        alone = judged({A: near}, Positive(A))
+        assert (claim.seeds, claim.reason) == (alone.seeds, alone.reason)
+
+
+@pytest.mark.parametrize(("effect", "deviation"), [(0.5, 1.0), (0.2, 1.0), (1.0, 0.5)])
+def test_the_number_of_seeds_has_the_stated_power(effect: float, deviation: float) -> None:
+    """False alarms: at 4,000 trials the share deviates by .02 with a probability below 2 in 1,000."""
+    from scipy.stats import t
+
+    seeds = count_seeds_needed(effect, deviation)
+    assert seeds is not None
+    drawn = np.random.default_rng(5).normal(effect, deviation, (4000, seeds))
+    half = t.ppf(0.975, seeds - 1) * drawn.std(axis=1, ddof=1) / seeds**0.5
+    power = float((drawn.mean(axis=1) > half).mean())
+    assert power > 0.78
+    if seeds > 3:
+        fewer = drawn[:, : seeds * 2 // 3]
+        half = t.ppf(0.975, fewer.shape[1] - 1) * fewer.std(axis=1, ddof=1) / fewer.shape[1] ** 0.5
+        assert float((fewer.mean(axis=1) > half).mean()) < 0.78
+
+
+def test_a_printed_number_inside_an_interval_wider_than_the_effect_counts_as_nothing() -> None:
+    wide, narrow = by_seed(0.6, 0.8, 1.0), by_seed(0.799, 0.8, 0.801)
+    numbers = ((A, 0.80), (B, 0.85))
+    assert judged({A: narrow, B: narrow}, Printed(numbers)).verdict == "does not hold here"
+    assert judged({A: wide, B: wide}, Printed(numbers)).verdict == "inconclusive"
+    assert judged({A: narrow}, Printed(((A, 0.80),))).verdict == "holds"
+    assert judged({A: narrow}, Printed(((A, 0.80),), effect=0.001)).verdict == "inconclusive"

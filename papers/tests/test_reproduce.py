@@ -16,13 +16,14 @@ from tacit import plan, simulation
 from tacit.errors import PlanError
 from tacit.reproduction import Scale
 from tacit.runs import record
-from tacit_papers import former, page
+from tacit_papers import former, page, tables_page
 from tacit_papers.checks import AtLeast
 from tacit_papers.claims import PaperClaim
 from tacit_papers.estimate import Estimate
 from tacit_papers.fill import fill_cells
 from tacit_papers.paper import Paper
 from tacit_papers.published import At, CellOutcome, Figures, PaperCell, PaperTable, PaperTrial
+from tacit_papers.settings_note import describe_settings
 from tests.simulation.small import small_plan, write_csv
 
 SCALES = {"smoke": "tiny.", "quick": "small.", "full": "small."}
@@ -271,26 +272,79 @@ def test_without_seeds_a_trial_is_run_once_and_not_told_a_seed(tmp_path) -> None
     assert means(reproduce(paper, tmp_path)) == [0.25]
 
 
-def test_the_page_keeps_what_people_wrote_around_the_results(paper, tmp_path) -> None:
+def test_the_page_keeps_what_people_wrote_around_the_claims(paper, tmp_path) -> None:
     outcomes = reproduce(paper, tmp_path / "cache")
     every = page.collect_scales(paper, lambda some: outcomes)
     assert [one.scale for one in page.choose_scales(every)] == ["full"]
     page.write(paper, every, tmp_path, pictures=False)
-    text = (tmp_path / "papers" / "p.md").read_text()
-    (tmp_path / "papers" / "p.md").write_text(
-        text.replace("Epsilon is per bit.", "Epsilon is per bit.\n\nWritten by hand.")
+    written = tmp_path / "papers" / "p.md"
+    written.write_text(
+        written.read_text().replace(
+            "Epsilon is per bit.", "Epsilon is per bit.\n\nWritten by hand."
+        )
         + "\nAfterword.\n"
     )
     page.write(paper, every, tmp_path, pictures=False)
-    text = (tmp_path / "papers" / "p.md").read_text()
-    assert "Written by hand." in text
-    assert "Afterword." in text
-    assert text.count("| R=3 |") == 1
-    assert (
-        text.index("What the paper claims") < text.index("Written by hand.") < text.index("| R=3 |")
-    )
-    assert "(1 seed)" in text
+    text = written.read_text()
+    assert text.index("Written by hand.") < text.index("| claim |") < text.index("Afterword.")
+    assert "| R=3 |" not in text, "tables have a page of their own"
+    tables = (tmp_path / "papers" / "tables" / "p.md").read_text()
+    assert tables.count("| R=3 |") == 1
+    assert "Ran at full scale: 1 seed; clients 20; rounds 3; epochs" in tables
     assert len(json.loads((tmp_path / "results" / "p.json").read_text())["cells"]) == 3
+
+
+def test_the_note_below_a_table_states_the_settings_that_ran_and_no_others(tmp_path) -> None:
+    def trial(epochs: int, seeds: tuple[int, ...]) -> PaperTrial:
+        settings = {"local": {"epochs": epochs}, "server": {"rounds": 4}, "words": "plain"}
+        return PaperTrial(kind="recited", settings=settings, seeds=seeds)
+
+    short, long = cell(trial(200, (1, 2, 3)), "short"), cell(trial(2_000, (1,)), "long")
+    ours = Estimate(0.5, 0.1, 3)
+    ran = CellOutcome(table="1", cell=short, ours=ours, scale="quick")
+    missing = CellOutcome(table="1", cell=long, ours=None, scale="quick")
+    assert describe_settings([ran]) == "Ran at quick scale: 3 seeds; rounds 4; epochs 200."
+    assert describe_settings([ran, missing]).endswith("epochs 200. 1 of 2 cells were not run.")
+    both = describe_settings([ran, replace(missing, ours=Estimate(0.5, None, 1), scale="full")])
+    assert both.startswith("Ran at full scale: 1 seed; rounds 4; epochs 2,000. Ran at quick")
+
+
+def test_a_printed_number_counts_once_and_not_at_all_if_the_interval_is_too_wide(tmp_path) -> None:
+    best = replace(cell(seeded(), "best"), paper=0.5)
+    worst = replace(cell(seeded(), "worst"), paper=0.45)
+    last = replace(cell(seeded(), "last"), paper=0.5, again=True)
+    table = PaperTable(name="1", title="t", cells=(best, worst, last))
+    assert table.effect == pytest.approx(0.05)
+    narrow, wide = Estimate(0.5, 0.001, 3), Estimate(0.5, 0.1, 3)
+
+    def count(*ours: Estimate) -> str:
+        outcomes = [
+            CellOutcome(table="1", cell=one, ours=mine, effect=table.effect)
+            for one, mine in zip(table.cells, ours, strict=True)
+        ]
+        shown = page.show_at("full", (table,), outcomes)
+        return tables_page.render(paper_of((table,)), [], shown, tmp_path)
+
+    text = count(narrow, narrow, narrow)
+    assert "Of 2 printed numbers" in text
+    assert " 1 could be one more seed of ours (=), ours lie above 1 (▲)" in text
+    twin = count(wide, narrow, narrow)
+    assert "Of 1 printed numbers" in twin
+    assert "A further 1 have an interval wider" in twin
+    assert ".500 ± .248 (.500) ~" in twin
+
+
+def test_the_index_counts_the_verdicts_of_the_results(paper, tmp_path) -> None:
+    claims = (PaperClaim(claim="c", where="w", untestable="no data"),)
+    outcomes = reproduce(paper, tmp_path / "cache")
+    index = tmp_path / "papers" / "index.md"
+    index.parent.mkdir()
+    index.write_text(
+        "<!-- claims: written by tacit reproduce, do not edit --><!-- end of claims -->"
+    )
+    judged = replace(paper, claims=claims)
+    page.write(judged, page.collect_scales(judged, lambda some: outcomes), tmp_path, pictures=False)
+    assert "| [P](p.md) | 0 | 0 | 0 | 0 | 1 |" in index.read_text()
 
 
 def test_a_claim_is_decided_by_the_largest_scale_that_decides_it_and_a_page_says_what_is_missing(
@@ -327,14 +381,32 @@ def test_a_claim_is_decided_by_the_largest_scale_that_decides_it_and_a_page_says
     assert (first.verdict, "scale" in first.reason) == ("holds", False)
     assert (second.verdict, "(quick scale)" in second.reason) == ("holds", True)
     page.write(both, every, tmp_path, pictures=False)
-    text = (tmp_path / "papers" / "p.md").read_text()
+    text = (tmp_path / "papers" / "tables" / "p.md").read_text()
     assert "Not all run at the full scale: a day. The rest" in text
     assert text.count("<sup>q</sup>") == 1
     assert [
         one["scale"] for one in json.loads((tmp_path / "results" / "p.json").read_text())["cells"]
     ] == ["full", "quick", "full"]
     page.write(both, [at("full", 0.9, 0.9, 0.9), every[1]], tmp_path, pictures=False)
-    assert "Not all run" not in (tmp_path / "papers" / "p.md").read_text()
+    assert "Not all run" not in (tmp_path / "papers" / "tables" / "p.md").read_text()
+
+
+def test_a_smaller_scale_decides_nothing_that_a_larger_one_leaves_open() -> None:
+    run = cell(seeded())
+    table = PaperTable(name="1", title="t", cells=(run,))
+    claim = PaperClaim(claim="c", where="", checks=(AtLeast(At("1", run.row, run.column), 0.5),))
+    paper = replace(paper_of((table,)), claims=(claim,))
+
+    def at(scale: Scale, ours: Estimate) -> page.TableAtScale:
+        outcome = CellOutcome(table="1", cell=run, ours=ours)
+        (shown,) = page.show_at(scale, (table,), [outcome])
+        return shown
+
+    sure, unsure = Estimate(0.9, 0.01, 3), Estimate(0.51, 0.2, 3)
+    (judged,) = page.judge_claims(paper, [at("full", unsure), at("quick", sure)])
+    assert judged.verdict == "inconclusive"
+    (judged,) = page.judge_claims(paper, [at("full", sure), at("quick", unsure)])
+    assert judged.verdict == "holds"
 
 
 def test_a_long_note_stands_under_the_first_of_its_tables_only(tmp_path) -> None:
@@ -345,7 +417,7 @@ def test_a_long_note_stands_under_the_first_of_its_tables_only(tmp_path) -> None
     )
     paper = paper_of(tables)
     shown = [page.TableAtScale("full", table, []) for table in tables]
-    text = page.render(paper, shown, tmp_path)
+    text = tables_page.render(paper, [], shown, tmp_path)
     assert (text.count(long), text.count(short)) == (1, 2)
     assert text.index("The note under “Table of a” applies here too.") > text.index("Table of c")
 

@@ -15,13 +15,20 @@ from tacit.errors import PlanError, did_you_mean
 GROUP = "tacit.papers"
 Scale = Literal["smoke", "quick", "full"]
 SCALES: tuple[Scale, ...] = ("smoke", "quick", "full")
-Verdict = Literal["holds", "holds with a correction", "does not hold here", "cannot be tested here"]
+Verdict = Literal[
+    "holds", "holds with a correction", "does not hold here", "inconclusive", "not tested"
+]
 VERDICTS: tuple[Verdict, ...] = (
     "holds",
     "holds with a correction",
     "does not hold here",
-    "cannot be tested here",
+    "inconclusive",
+    "not tested",
 )
+UNDECIDED: tuple[Verdict, ...] = ("inconclusive", "not tested")
+"""*Inconclusive*: the runs exist, but more seeds must separate the figures. *Not tested*: something is
+missing.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +82,10 @@ class JudgedClaim:
     claim: str
     where: str
     verdict: Verdict
-    reason: str
+    reason: str  # in one line; names what is missing if the claim is not tested
+    figures: Sequence[str] = ()  # what decided it, check by check
+    size: Sequence[str] = ()  # printed sizes next to ours, which decide nothing
+    seeds: int | None = None  # that would decide an inconclusive claim; None: no number is enough
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,10 +1,10 @@
-"""Checks that decide a claim: order, trend, best of several, agreement with a printed or predicted
-number, ratio.
+"""Checks that decide a claim: sign, order, trend, best of several, agreement with a printed or
+predicted number.
 
-Each compares estimates over seeds. A difference counts only if a 95 % interval confirms it. A check
-decides nothing if estimates are missing, have fewer than three seeds, or are too close to
-distinguish. No check has a tolerance of its own: `AtLeast`, `AtMost` and `Alike` take the number
-that the claim itself names.
+Each compares estimates over seeds, seed by seed where single seeds are known. A difference counts
+only if a 95 % interval confirms it. A check that cannot decide says why: what is missing, or how many
+seeds would decide. No check has a tolerance of its own: `AtLeast`, `AtMost` and `Alike` take the
+number that the claim itself names.
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ from statistics import NormalDist
 from typing import NamedTuple, Protocol
 
 from tacit.interval import CONFIDENCE
-from tacit_papers.estimate import Estimate, difference, ratio
-from tacit_papers.published import At
-from tacit_papers.wording import format_estimate, format_number
+from tacit_papers.estimate import Difference, Ends, Estimate, compare, count_seeds_needed
+from tacit_papers.published import At, measure_effect
+from tacit_papers.wording import format_difference, format_estimate, format_number
 
 Found = Mapping[At, Estimate]
-
-_CLOSE = ": too close for these seeds to separate"
 
 
 class CheckResult(NamedTuple):
@@ -29,6 +27,9 @@ class CheckResult(NamedTuple):
 
     passed: bool | None
     words: str
+    seeds: int | None = None  # that would decide an undecided check; None: no number is enough
+    missing: str = ""  # what an undecided check lacks: runs, or seeds
+    leans: bool = True  # whether an undecided check would pass by its estimates alone
 
 
 class Check(Protocol):
@@ -44,8 +45,8 @@ class Check(Protocol):
 
 @dataclass(frozen=True)
 class Above:
-    """The first estimate exceeds the second by at least `by`: the interval of their difference lies
-    above it.
+    """The first estimate exceeds the second by more than `by`: the interval of their difference
+    lies above it.
     """
 
     at: At
@@ -58,13 +59,17 @@ class Above:
         return self.at, self.than
 
     def decide(self, found: Found) -> CheckResult:
-        """Whether the whole interval is above the number, or below; None if it contains the number."""
-        ends = _difference(found, self.at, self.than)
-        if ends is None:
+        """Whether the whole interval is above the number, or not above it; None if it contains the
+        number. Estimates that are equal in every seed are not above each other.
+        """
+        apart = _difference(found, self.at, self.than)
+        if apart is None:
             return _missing(found, self.cells)
-        words = f"{_words(found, self.at)} against {_words(found, self.than)}"
-        words += f", {format_number(self.by)} more required" if self.by else ""
-        return _decision(words, yes=ends[0] > self.by, no=ends[1] < self.by)
+        words = f"{_compared(found, self.at, self.than, apart)}{_required(self.by, 'more')}"
+        low, high = apart.ends
+        seeds = count_seeds_needed(apart.mean - self.by, apart.deviation)
+        leans = apart.mean > self.by
+        return _decide(words, seeds, leans, yes=low > self.by, no=high < self.by or high == low)
 
 
 @dataclass(frozen=True)
@@ -84,15 +89,39 @@ class Alike:
 
     def decide(self, found: Found) -> CheckResult:
         """Whether the difference is certainly small; None if its interval is too wide."""
-        ends = _difference(found, self.at, self.than)
-        if ends is None:
+        apart = _difference(found, self.at, self.than)
+        if apart is None:
             return _missing(found, self.cells)
         words = (
-            f"{_words(found, self.at)} against {_words(found, self.than)},"
-            f" {format_number(self.apart)} allowed"
+            f"{_compared(found, self.at, self.than, apart)}; a margin of"
+            f" {format_number(self.apart)} is claimed"
         )
-        outside = ends[0] > self.apart or ends[1] < -self.apart
-        return _decision(words, yes=-self.apart <= ends[0] and ends[1] <= self.apart, no=outside)
+        low, high = apart.ends
+        outside = low > self.apart or high < -self.apart
+        seeds = count_seeds_needed(abs(apart.mean) - self.apart, apart.deviation)
+        inside = -self.apart <= low and high <= self.apart
+        return _decide(words, seeds, abs(apart.mean) <= self.apart, yes=inside, no=outside)
+
+
+@dataclass(frozen=True)
+class Positive:
+    """A difference is above zero: the whole interval is."""
+
+    at: At
+
+    @property
+    def cells(self) -> tuple[At, ...]:
+        """The cell."""
+        return (self.at,)
+
+    def decide(self, found: Found) -> CheckResult:
+        """Whether the whole interval is above zero, or not above it; None if it contains zero."""
+        ends = _ends(found, self.at)
+        if ends is None:
+            return _missing(found, self.cells)
+        seeds = _seeds_for(found[self.at], 0.0)
+        words = _words(found, self.at, signed=True)
+        return _decide(words, seeds, found[self.at].mean > 0, yes=ends[0] > 0, no=ends[1] <= 0)
 
 
 @dataclass(frozen=True)
@@ -114,8 +143,10 @@ class AtLeast:
         ends = _ends(found, self.at)
         if ends is None:
             return _missing(found, self.cells)
-        words = f"{_words(found, self.at)}, at least {format_number(self.least)} required"
-        return _decision(words, yes=ends[0] >= self.least, no=ends[1] < self.least)
+        words = f"{_words(found, self.at)}{_required(self.least, 'at least')}"
+        seeds = _seeds_for(found[self.at], self.least)
+        leans = found[self.at].mean >= self.least
+        return _decide(words, seeds, leans, yes=ends[0] >= self.least, no=ends[1] < self.least)
 
 
 @dataclass(frozen=True)
@@ -137,8 +168,10 @@ class AtMost:
         ends = _ends(found, self.at)
         if ends is None:
             return _missing(found, self.cells)
-        words = f"{_words(found, self.at)}, at most {format_number(self.most)} allowed"
-        return _decision(words, yes=ends[1] <= self.most, no=ends[0] > self.most)
+        words = f"{_words(found, self.at)}{_required(self.most, 'at most')}"
+        seeds = _seeds_for(found[self.at], self.most)
+        leans = found[self.at].mean <= self.most
+        return _decide(words, seeds, leans, yes=ends[1] <= self.most, no=ends[0] > self.most)
 
 
 @dataclass(frozen=True)
@@ -166,12 +199,18 @@ class Rises:
         falls = [
             after
             for step, after in zip(steps, self.course[1:], strict=True)
-            if step is not None and step[1] < 0
+            if step is not None and step.ends[1] < 0
         ]
-        words = f"{_words(found, self.course[0])} to {_words(found, self.course[-1])}"
+        words = (
+            f"{_words(found, self.course[0])} to {_words(found, self.course[-1])}:"
+            f" {format_difference(whole)}"
+        )
         if falls:
             words += f", with a fall at {_name(falls[0])}"
-        return _decision(words, yes=whole[0] > 0 and not falls, no=whole[1] < 0 or bool(falls))
+        seeds = count_seeds_needed(whole.mean, whole.deviation)
+        low, high = whole.ends
+        rises, fell = low > 0 and not falls, high <= 0 or bool(falls)
+        return _decide(words, seeds, whole.mean > 0, yes=rises, no=fell)
 
 
 @dataclass(frozen=True)
@@ -190,28 +229,32 @@ class Best:
 
     def decide(self, found: Found) -> CheckResult:
         """Whether nothing is certainly better, and something certainly worse."""
-        ends = {one: _difference(found, one, self.at) for one in self.cells[1:]}
-        if not ends or any(one is None for one in ends.values()):
+        apart = [_difference(found, self.at, one) for one in self.cells[1:]]
+        known = [one for one in apart if one is not None]
+        if not known or len(known) < len(apart):
             return _missing(found, self.cells)
         top = max(self.cells, key=lambda one: found[one].mean)
-        better = [one for one, end in ends.items() if end is not None and end[0] > 0]
-        worse = [one for one, end in ends.items() if end is not None and end[1] < 0]
         words = (
             f"{_words(found, self.at)}, best {_words(found, top)}"
             if top != self.at
             else f"{_words(found, self.at)} is best"
         )
-        return _decision(words, yes=bool(worse) and not better, no=bool(better))
+        better = any(one.ends[1] < 0 for one in known)
+        worse = any(one.ends[0] > 0 for one in known)
+        most = max(known, key=lambda one: abs(one.mean))
+        seeds = count_seeds_needed(most.mean, most.deviation)
+        return _decide(words, seeds, top == self.at, yes=worse and not better, no=better)
 
 
 @dataclass(frozen=True)
 class Printed:
     """Ours agree with the printed numbers: each lies in the prediction interval of one more seed;
-    counts are equal.
+    counts are equal. An interval wider than the effect that the numbers show agrees with nothing.
     """
 
     numbers: tuple[tuple[At, float], ...]
     digits: int = 3
+    effect: float | None = None  # the range of the printed numbers, if it is not stated
 
     @property
     def cells(self) -> tuple[At, ...]:
@@ -221,10 +264,14 @@ class Printed:
     def decide(self, found: Found) -> CheckResult:
         """Whether all agree; names the cell that is furthest away."""
         half, off = 0.5 * 10.0**-self.digits + 1e-12, dict[At, float]()
+        effect = self.effect or measure_effect([paper for _, paper in self.numbers])
         for at, paper in self.numbers:
             mine = found.get(at)
             if mine is None or mine.prediction_interval is None:
                 return _missing(found, (at,))
+            if mine.width > effect:
+                words = f"{_words(found, at)}, printed {format_number(paper)}: too wide an interval"
+                return CheckResult(None, words, _seeds_for_width(mine, effect))
             off[at] = max(
                 mine.prediction_interval[0] - paper - half,
                 paper - half - mine.prediction_interval[1],
@@ -233,7 +280,7 @@ class Printed:
         outside = sum(one > 0 for one in off.values())
         count = f"{len(off) - outside} of {len(off)} agree, " if len(off) > 1 else ""
         return CheckResult(
-            not outside, f"{count}{_words(found, worst)} printed {format_number(paper)}"
+            not outside, f"{count}{_words(found, worst)}, printed {format_number(paper)}"
         )
 
 
@@ -264,65 +311,64 @@ class AsPredicted:
         return CheckResult(off[worst] <= most, words)
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """The printed ratio lies in the prediction interval of the ratio of one more seed of each."""
-
-    at: At
-    over: At
-    printed: float
-
-    @property
-    def cells(self) -> tuple[At, ...]:
-        """The two cells."""
-        return self.at, self.over
-
-    def decide(self, found: Found) -> CheckResult:
-        """Whether the printed ratio lies in the prediction interval."""
-        mine, other = found.get(self.at), found.get(self.over)
-        ends = None if mine is None or other is None else ratio(mine, other)
-        if ends is None or mine is None or other is None:
-            return _missing(found, self.cells)
-        words = (
-            f"{_name(self.at)} is {format_number(mine.mean / other.mean)} of {_name(self.over)},"
-            f" printed {format_number(self.printed)}"
-        )
-        return CheckResult(ends[0] <= self.printed <= ends[1], words)
-
-
-def _decision(words: str, *, yes: bool, no: bool) -> CheckResult:
+def _decide(words: str, seeds: int | None, leans: bool, *, yes: bool, no: bool) -> CheckResult:
     """What an interval decides; nothing if it contains the limit."""
-    return CheckResult(yes, words) if yes or no else CheckResult(None, words + _CLOSE)
+    if yes or no:
+        return CheckResult(yes, words)
+    return CheckResult(None, words, seeds, leans=leans)
 
 
-def _ends(found: Found, at: At) -> tuple[float, float] | None:
+def _required(limit: float, how: str) -> str:
+    """What the claim asks for; a limit of zero needs no words."""
+    return f"; {how} {format_number(limit)} is claimed" if limit else ""
+
+
+def _ends(found: Found, at: At) -> Ends | None:
     mine = found.get(at)
     return (
         None if mine is None or not mine.is_comparable else mine.interval or (mine.mean, mine.mean)
     )
 
 
-def _difference(found: Found, mine: At, other: At) -> tuple[float, float] | None:
-    return (
-        None if mine not in found or other not in found else difference(found[mine], found[other])
-    )
+def _seeds_for(mine: Estimate, limit: float) -> int | None:
+    return count_seeds_needed(mine.mean - limit, mine.deviation or 0.0)
+
+
+def _seeds_for_width(mine: Estimate, effect: float) -> int | None:
+    """The number of seeds at which the interval of an estimate becomes as narrow as an effect."""
+    return count_seeds_needed(effect / 2, mine.deviation or 0.0)
+
+
+def _difference(found: Found, mine: At, other: At) -> Difference | None:
+    return None if mine not in found or other not in found else compare(found[mine], found[other])
 
 
 def _name(at: At) -> str:
     return ", ".join(part for part in (at.row, at.column) if part)
 
 
-def _words(found: Found, at: At) -> str:
-    return f"{_name(at)} {format_estimate(found[at])}"
+def _words(found: Found, at: At, *, signed: bool = False) -> str:
+    sign = "+" if signed and found[at].mean > 0 else ""
+    return f"{_name(at)} {sign}{format_estimate(found[at])}"
+
+
+def _compared(found: Found, at: At, than: At, apart: Difference) -> str:
+    """Both means with their difference; an interval of each would invite a comparison by eye."""
+    return (
+        f"{_name(at)} {format_number(found[at].mean)} against {_name(than)}"
+        f" {format_number(found[than].mean)}: {format_difference(apart)}"
+    )
 
 
 def _missing(found: Found, cells: tuple[At, ...]) -> CheckResult:
     absent = next((at for at in cells if at not in found), None)
     if absent is not None:
-        return CheckResult(None, f"not run: {_name(absent)} (table {absent.table})")
+        missing = f"not run: {_name(absent)} (table {absent.table})"
+        return CheckResult(None, missing, missing=missing)
     few = next((at for at in cells if not found[at].is_comparable), cells[0])
     seeds = found[few].seeds
-    return CheckResult(
-        None,
-        f"{'one seed' if seeds == 1 else f'{seeds} seeds'} of {_words(found, few)} decide nothing",
+    missing = (
+        f"only {'one seed' if seeds == 1 else f'{seeds} seeds'} of {_words(found, few)}"
+        f" (table {few.table})"
     )
+    return CheckResult(None, missing, missing=missing)

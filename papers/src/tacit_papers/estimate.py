@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from statistics import fmean, stdev
+from typing import NamedTuple
 
 from tacit.interval import CONFIDENCE
 
 LEAST_SEEDS = 3
 """Minimum number of seeds for a comparison: two say almost nothing about their own spread."""
+
+POWER = 0.8
+"""Probability with which the number of seeds that a comparison needs would decide it."""
+
+MOST_SEEDS = 10_000
+"""A comparison that needs more seeds than this has no measured difference to confirm."""
 
 Ends = tuple[float, float]
 
@@ -21,6 +29,8 @@ class Estimate:
     mean: float
     deviation: float | None  # of single seeds; None where it is not known
     seeds: int
+    values: Mapping[int, float] = field(default_factory=dict, compare=False)
+    """Seed → value, if single seeds are known: then two estimates are compared seed by seed."""
 
     @classmethod
     def of(cls, values: list[float], *, drawn: bool = True) -> Estimate:
@@ -30,6 +40,12 @@ class Estimate:
         if not drawn:
             return cls(values[0], 0.0, 0)
         return cls(fmean(values), stdev(values) if len(values) > 1 else None, len(values))
+
+    @classmethod
+    def of_seeds(cls, values: Mapping[int, float]) -> Estimate:
+        """Estimate from values by seed."""
+        plain = cls.of(list(values.values()))
+        return cls(plain.mean, plain.deviation, plain.seeds, dict(values))
 
     @property
     def is_comparable(self) -> bool:
@@ -47,6 +63,13 @@ class Estimate:
         return self.mean - half, self.mean + half
 
     @property
+    def width(self) -> float:
+        """The width of the interval; zero for an exact number, infinite for one seed."""
+        if self.seeds == 0:
+            return 0.0
+        return math.inf if self.interval is None else self.interval[1] - self.interval[0]
+
+    @property
     def prediction_interval(self) -> Ends | None:
         """The 95 % prediction interval of one more seed; None for fewer than three seeds."""
         if not self.is_comparable or self.deviation is None:
@@ -59,38 +82,49 @@ class Estimate:
         return self.mean - half, self.mean + half
 
 
-def difference(mine: Estimate, other: Estimate) -> Ends | None:
-    """The 95 % interval of `mine` minus `other` by Welch's t; None if one has too few seeds."""
+class Difference(NamedTuple):
+    """One estimate minus another."""
+
+    mean: float
+    deviation: float  # of the difference of one seed
+    ends: Ends  # the 95 % interval of the mean
+    is_paired: bool  # whether it is taken seed by seed
+
+
+def compare(mine: Estimate, other: Estimate) -> Difference | None:
+    """The difference of two estimates, seed by seed if they share at least three seeds, else by
+    Welch's t; None if one has too few seeds.
+    """
+    common = sorted(mine.values.keys() & other.values.keys())
+    if len(common) >= LEAST_SEEDS:
+        paired = Estimate.of([mine.values[seed] - other.values[seed] for seed in common])
+        ends = paired.interval
+        if ends is not None and paired.deviation is not None:
+            return Difference(paired.mean, paired.deviation, ends, is_paired=True)
     variances = _variances(mine, other)
     if variances is None:
         return None
     half = _welch(variances, (mine.seeds, other.seeds))
-    return mine.mean - other.mean - half, mine.mean - other.mean + half
+    middle = mine.mean - other.mean
+    deviation = math.hypot(mine.deviation or 0.0, other.deviation or 0.0)
+    return Difference(middle, deviation, (middle - half, middle + half), is_paired=False)
 
 
-def ratio(mine: Estimate, other: Estimate) -> Ends | None:
-    """The prediction interval of the ratio of one more seed of each, to first order; None if one
-    has too few seeds or is zero.
+def count_seeds_needed(effect: float, deviation: float) -> int | None:
+    """The number of seeds whose 95 % interval excludes zero with a probability of 80 %, if one
+    seed's value has this mean and standard deviation; None above `MOST_SEEDS`.
     """
-    if (
-        not (mine.is_comparable and other.is_comparable)
-        or mine.deviation is None
-        or other.deviation is None
-        or not other.mean
-    ):
+    if not effect:
         return None
-    value = mine.mean / other.mean
-    shares = [
-        (
-            (one.deviation or 0.0) ** 2 / one.mean**2 * (1 + 1 / one.seeds)
-            if one.seeds and one.mean
-            else 0.0
-        )
-        for one in (mine, other)
-    ]
-    seeds = [one.seeds for one in (mine, other) if one.seeds]
-    half = abs(value) * sum(shares) ** 0.5 * (_quantile(min(seeds) - 1) if seeds else 0.0)
-    return value - half, value + half
+    noise = (deviation / effect) ** 2
+    needed = max(LEAST_SEEDS, math.floor(noise * _quantile_sum(MOST_SEEDS) ** 2))
+    while needed <= MOST_SEEDS and noise * _quantile_sum(needed) ** 2 > needed:
+        needed += 1
+    return needed if needed <= MOST_SEEDS else None
+
+
+def _quantile_sum(seeds: int) -> float:
+    return _quantile(seeds - 1) + _quantile(seeds - 1, POWER)
 
 
 def _variances(mine: Estimate, other: Estimate) -> tuple[float, float] | None:
@@ -112,7 +146,7 @@ def _welch(variances: tuple[float, float], seeds: tuple[int, int]) -> float:
     return _quantile(total**2 / below) * math.sqrt(total)
 
 
-def _quantile(freedom: float) -> float:
+def _quantile(freedom: float, probability: float = (1 + CONFIDENCE) / 2) -> float:
     from scipy.stats import t
 
-    return float(t.ppf((1 + CONFIDENCE) / 2, freedom))
+    return float(t.ppf(probability, freedom))

@@ -19,7 +19,11 @@ def estimate_cell(cell: PaperCell, kept: Mapping[str, Figures]) -> Estimate | No
 
 def estimate_values(values: Values) -> Estimate | None:
     """Estimate from values by seed; None if there are none."""
-    return Estimate.of(list(values.values()), drawn=None not in values) if values else None
+    if not values:
+        return None
+    if None in values:
+        return Estimate.of(list(values.values()), drawn=False)
+    return Estimate.of_seeds({seed: value for seed, value in values.items() if seed is not None})
 
 
 def compute_values(cell: PaperCell, kept: Mapping[str, Figures]) -> Values:

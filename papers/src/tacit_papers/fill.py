@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -66,9 +67,13 @@ def fill_cells(
     for run, figures in carried_out(missing, carry_out, begins):
         found[run.key] = figures
     on_run(len(found), len(wanted), None)
-    cells = [(table.name, cell) for table in tables for cell in table.cells]
     return [
-        merge_outcome(table, cell, compute_values(cell, found), former) for table, cell in cells
+        replace(
+            merge_outcome(table.name, cell, compute_values(cell, found), former),
+            effect=effect,
+        )
+        for table, effect in ((one, one.effect) for one in tables)
+        for cell in table.cells
     ]
 
 

@@ -6,36 +6,20 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from tacit.reproduction import SCALES, JudgedClaim, Scale
-from tacit_papers import former
+from tacit.reproduction import SCALES, VERDICTS, JudgedClaim, Scale
+from tacit_papers import former, tables_page
 from tacit_papers.claims import PaperClaim, judge
 from tacit_papers.estimate import LEAST_SEEDS
 from tacit_papers.pictures import draw
-from tacit_papers.published import At, CellOutcome, PaperTable
-from tacit_papers.wording import format_estimate, format_number
+from tacit_papers.published import CellOutcome, PaperTable
+from tacit_papers.tables_page import TableAtScale, name_picture
 
 if TYPE_CHECKING:
     from tacit_papers.paper import Paper
 
 _CLAIMS = ("<!-- claims: written by tacit reproduce, do not edit -->", "<!-- end of claims -->")
-_RESULTS = (
-    "<!-- results: written by tacit reproduce, do not edit below -->",
-    "<!-- end of results -->",
-)
-_LONG_NOTE = 120
-_MARKS = {"above": " ▲", "below": " ▼", "same": " =", None: ""}
-
-
-class TableAtScale(NamedTuple):
-    """One table at a scale. On a page, cells that were not run at that scale show another scale's
-    value.
-    """
-
-    scale: Scale
-    table: PaperTable
-    outcomes: list[CellOutcome]
 
 
 def show_at(
@@ -101,11 +85,11 @@ def judge_claims(paper: Paper, every: list[TableAtScale]) -> list[JudgedClaim]:
 
 
 def _judge_by_first(claim: PaperClaim, ways: list[list[TableAtScale]]) -> JudgedClaim:
-    """The verdict by the first set of tables that decides the claim; if none does, by what the page
-    shows.
+    """The verdict by the first set of tables that has the claim's runs; if none has, by what the
+    page shows. A smaller scale never decides a claim that a larger one leaves open.
     """
     verdicts = [_judge_at(claim, shown) for shown in ways]
-    return next((one for one in verdicts if one.verdict != "cannot be tested here"), verdicts[1])
+    return next((one for one in verdicts if one.verdict != "not tested"), verdicts[1])
 
 
 def _judge_at(claim: PaperClaim, shown: list[TableAtScale]) -> JudgedClaim:
@@ -124,17 +108,15 @@ def _judge_at(claim: PaperClaim, shown: list[TableAtScale]) -> JudgedClaim:
         {"small runs" if table.small else f"{outcome.scale} scale" for outcome, table in used}
         - {"full scale"}
     )
-    words = f" ({', '.join(small)})" if small and one.verdict != "cannot be tested here" else ""
-    return JudgedClaim(
-        claim=one.claim, where=one.where, verdict=one.verdict, reason=one.reason + words
-    )
+    words = f" ({', '.join(small)})" if small and one.verdict != "not tested" else ""
+    return replace(one, reason=one.reason + words)
 
 
 def write(paper: Paper, every: list[TableAtScale], docs: Path, *, pictures: bool) -> None:
-    """Write claims and values as JSON and insert them into the paper's page between its marks; with
-    `pictures`, redraw the figures.
+    """Write claims and values as JSON, the claims into the paper's page between its marks, and all
+    tables on a page of their own; with `pictures`, redraw the figures.
 
-    The page shows each table at its most informative scale. The file also has the values of other
+    The tables are shown at their most informative scale. The JSON file also has the values of other
     scales, seed by seed.
     """
     shown = choose_scales(every)
@@ -155,28 +137,52 @@ def write(paper: Paper, every: list[TableAtScale], docs: Path, *, pictures: bool
             outcome for one in shown for outcome in one.outcomes if outcome.scale == one.scale
         ]
         write_pictures(paper, of_one_scale, docs / "img")
-    path = docs / "papers" / f"{paper.name}.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = path.read_text() if path.exists() else f"# {paper.title}\n\n{paper.first_words}\n\n"
+    tables = docs / "papers" / "tables" / f"{paper.name}.md"
+    tables.parent.mkdir(parents=True, exist_ok=True)
+    _write_claims(paper, verdicts, docs / "papers" / f"{paper.name}.md")
+    tables.write_text(tables_page.render(paper, verdicts, shown, docs))
+    _write_index(docs)
+
+
+def _write_claims(paper: Paper, verdicts: list[JudgedClaim], path: Path) -> None:
+    """Insert the claims into the paper's page, after its first paragraph if it has no marks."""
+    text = path.read_text() if path.exists() else f"# {paper.title}\n\n{paper.first_words}\n"
     if _CLAIMS[0] not in text:
-        title, _, rest = text.partition("\n")
-        text = f"{title}\n\n{_CLAIMS[0]}\n{_CLAIMS[1]}\n{rest}"
-    text = _replace_between(text, _CLAIMS, _render_claims(paper, verdicts))
-    path.write_text(_replace_between(text, _RESULTS, render(paper, shown, docs)))
+        text = f"{text}\n{_CLAIMS[0]}\n{_CLAIMS[1]}\n"
+    path.write_text(_replace_between(text, _CLAIMS, _render_claims(paper, verdicts)))
+
+
+def _write_index(docs: Path) -> None:
+    """Count the verdicts of all papers on their index page, between its marks."""
+    index = docs / "papers" / "index.md"
+    if not index.exists() or _CLAIMS[0] not in index.read_text():
+        return
+    lines = [
+        f"| paper | {' | '.join(VERDICTS)} |",
+        f"|---{'|---' * len(VERDICTS)}|",
+    ]
+    for path in sorted((docs / "results").glob("*.json")):
+        stored = json.loads(path.read_text())
+        counts = _count_verdicts([one["verdict"] for one in stored["claims"]])
+        title = (docs / "papers" / f"{stored['paper']}.md").read_text().partition("\n")[0]
+        name = title.removeprefix("# ").partition(":")[0]
+        numbers = " | ".join(str(count) for count in counts.values())
+        lines.append(f"| [{name}]({stored['paper']}.md) | {numbers} |")
+    index.write_text(_replace_between(index.read_text(), _CLAIMS, "\n".join([*lines, ""])))
+
+
+def _count_verdicts(verdicts: list[str]) -> dict[str, int]:
+    return {one: verdicts.count(one) for one in VERDICTS}
 
 
 def write_pictures(paper: Paper, outcomes: list[CellOutcome], folder: Path) -> list[Path]:
     """Draw the paper's figures from these outcomes; return the files."""
     folder.mkdir(parents=True, exist_ok=True)
     at = {outcome.at: outcome for outcome in outcomes}
-    paths = [folder / _name_picture(paper, picture.name) for picture in paper.pictures]
+    paths = [folder / name_picture(paper, picture.name) for picture in paper.pictures]
     for picture, path in zip(paper.pictures, paths, strict=True):
         path.write_text(draw(picture, at))
     return paths
-
-
-def _name_picture(paper: Paper, name: str) -> str:
-    return f"{paper.name}-{name}.svg"
 
 
 def _cell_as_json(outcome: CellOutcome) -> dict[str, Any]:
@@ -196,123 +202,7 @@ def _replace_between(text: str, marks: tuple[str, str], content: str) -> str:
 
 
 def _render_claims(paper: Paper, verdicts: list[JudgedClaim]) -> str:
-    lines = [
-        "## What the paper claims, and what we find",
-        "",
-        "| claim | where | verdict | reason |",
-        "|---|---|---|---|",
-    ]
-    lines += [
-        f"| {one.claim} | {one.where} | **{one.verdict}** | {one.reason} |" for one in verdicts
-    ]
-    return "\n".join(
-        [
-            *lines,
-            "",
-            f"`tacit reproduce {paper.name} --out docs` writes this table from the figures below.",
-            "",
-        ]
-    )
-
-
-def render(paper: Paper, shown: list[TableAtScale], docs: Path) -> str:
-    """Render figures and tables as Markdown: each cell shows our estimate with its interval and the
-    printed number in brackets.
-    """
-    outcomes = [outcome for one in shown for outcome in one.outcomes]
-    places = [outcome.place for outcome in outcomes if outcome.place is not None]
-    lines = [
-        (
-            "Each cell is ours (the paper's); ± is a 95 % interval over seeds, – a cell that was"
-            f" not run. Of {len(places)} printed numbers for which we have three seeds or"
-            f" more, {places.count('same')} could be one more seed of ours (=), ours lie above"
-            f" {places.count('above')} (▲) and below {places.count('below')} (▼). Each table names"
-            " the scale it was run at; cells that were run at another only have its first letter:"
-        ),
-        "",
-        *(
-            f"- {scale}: {paper.scales[scale]}"
-            for scale in dict.fromkeys(outcome.scale for outcome in outcomes)
-        ),
-        "",
-    ]
-    drawn = [
-        picture
-        for picture in paper.pictures
-        if (docs / "img" / _name_picture(paper, picture.name)).exists()
-    ]
-    for picture in drawn:
-        lines += [
-            f"![{picture.title}](../img/{_name_picture(paper, picture.name)})",
-            "",
-            f"{picture.title}. Circles are printed.",
-            "",
-        ]
-    said: dict[str, str] = {}
-    for one in shown:
-        lines += _render_table(one, said)
-        lines += [
-            (
-                f"`tacit reproduce {paper.name} --table {one.table.name} --scale"
-                f" {one.scale}`{_count_seeds(one.outcomes)}"
-            ),
-            "",
-        ]
-        lines += _explain_missing(paper, one)
-    return "\n".join(lines)
-
-
-def _explain_missing(paper: Paper, shown: TableAtScale) -> list[str]:
-    """Say why a table is incomplete at the paper's scale and which command runs the rest; empty if
-    it is complete.
-    """
-    if all(outcome.scale == "full" and outcome.ours is not None for outcome in shown.outcomes):
-        return []
-    cost = f": {shown.table.cost}" if shown.table.cost else ""
-    command = f"`tacit reproduce {paper.name} --table {shown.table.name} --scale full --out docs`"
-    return [
-        f"Not all run at the full scale{cost}. The rest, table by table if you prefer: {command}.",
-        "",
-    ]
-
-
-def _count_seeds(outcomes: list[CellOutcome]) -> str:
-    """The number of seeds behind a table, as text."""
-    counts = sorted({outcome.ours.seeds for outcome in outcomes if outcome.ours is not None} - {0})
-    if not counts:
-        return ""
-    return (
-        f" ({counts[0]}{f' to {counts[-1]}' if len(counts) > 1 else ''}"
-        f" seed{'s' if counts[-1] > 1 else ''})"
-    )
-
-
-def _render_table(shown: TableAtScale, said: dict[str, str]) -> list[str]:
-    """Render a table with its note; a long note that an earlier table already has is replaced by a
-    reference. `said` maps notes to their first tables; this table's note is added.
-    """
-    table, outcomes = shown.table, shown.outcomes
-    rows = list(dict.fromkeys(outcome.cell.row for outcome in outcomes))
-    columns = list(dict.fromkeys(outcome.cell.column for outcome in outcomes))
-    at = {outcome.at: outcome for outcome in outcomes}
-    head = (
-        f"### Table {table.name}. {table.title}" if table.name.isdigit() else f"### {table.title}"
-    )
-    lines = [head, "", f"| | {' | '.join(columns)} |", f"|---{'|---' * len(columns)}|"]
-    for row in rows:
-        lines.append(
-            f"| {row} |"
-            f" {' | '.join(_render_cell(at.get(At(table.name, row, column)), shown.scale) for column in columns)} |"
-        )
-    first = said.setdefault(table.note, table.title)
-    again = first != table.title and len(table.note) > _LONG_NOTE
-    note = f"The note under “{first}” applies here too." if again else table.note
-    return [*lines, "", *([note, ""] if note else [])]
-
-
-def _render_cell(outcome: CellOutcome | None, scale: Scale) -> str:
-    if outcome is None:
-        return ""
-    paper = f" ({format_number(outcome.cell.paper)})" if outcome.cell.paper is not None else ""
-    other = "" if outcome.scale == scale else f" <sup>{outcome.scale[0]}</sup>"
-    return f"{'–' if outcome.ours is None else format_estimate(outcome.ours)}{paper}{_MARKS[outcome.place]}{other}"
+    """The claims with plain verdicts and one reason each, for the readable page."""
+    lines = ["| claim | verdict | why |", "|---|---|---|"]
+    lines += [f"| {one.claim} | **{one.verdict}** | {one.reason} |" for one in verdicts]
+    return "\n".join([*lines, ""])

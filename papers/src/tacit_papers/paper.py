@@ -66,7 +66,7 @@ class Paper:
         if options.scale != "smoke":
             whole = options.table is options.row is None
             judged = page.judge_claims(self, page.show_at(options.scale, chosen, outcomes))
-            claims = [one for one in judged if whole or one.verdict != "cannot be tested here"]
+            claims = [one for one in judged if whole or one.verdict != "not tested"]
         return Reproduction(
             tables=[_compare(table, outcomes) for table in chosen],
             claims=claims,

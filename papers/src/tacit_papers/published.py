@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any, Literal, NamedTuple
 
 from tacit.reproduction import Scale
@@ -92,6 +94,8 @@ class PaperCell:
         PaperCell, ...
     ] = ()  # the cell shows the mean of these cells' figures, seed by seed, and nothing of its own
     digits: int = 3  # how many the paper prints after the point
+    again: bool = False  # the printed number is that of another cell, at another round or as part
+    # of a difference: it counts once, there
 
     @property
     def key(self) -> str:
@@ -127,6 +131,32 @@ class PaperTable:
         ""  # what its runs at the paper's scale take, said where some of them have not been run
     )
 
+    @property
+    def effect(self) -> float:
+        """The effect that the printed numbers show: the median range of a row, or of a column if
+        that is smaller. Without two different numbers in a row or column, the size of a number.
+        """
+        rows, columns = dict[str, list[float]](), dict[str, list[float]]()
+        for cell in self.cells:
+            if cell.paper is not None:
+                rows.setdefault(cell.row, []).append(cell.paper)
+                columns.setdefault(cell.column, []).append(cell.paper)
+        ranges = [_list_ranges(one.values()) for one in (rows, columns)]
+        if any(ranges):
+            return min(median(one) for one in ranges if one)
+        return measure_effect([number for row in rows.values() for number in row])
+
+
+def measure_effect(printed: Sequence[float]) -> float:
+    """The range of printed numbers; if they are all the same, their size."""
+    if not printed:
+        return 0.0
+    return max(printed) - min(printed) or abs(printed[0])
+
+
+def _list_ranges(groups: Iterable[list[float]]) -> list[float]:
+    return [max(one) - min(one) for one in groups if max(one) > min(one)]
+
 
 @dataclass(frozen=True, kw_only=True)
 class CellOutcome:
@@ -137,6 +167,14 @@ class CellOutcome:
     ours: Estimate | None
     scale: Scale = "full"
     values: Values = field(default_factory=dict)  # what `ours` is made of, where it is known
+    effect: float = (
+        math.inf
+    )  # of the table; an estimate with a wider interval is compared with nothing
+
+    @property
+    def is_too_wide(self) -> bool:
+        """Whether the interval is wider than the effect that the table shows."""
+        return self.ours is not None and self.ours.is_comparable and self.ours.width > self.effect
 
     @property
     def at(self) -> At:
@@ -145,14 +183,14 @@ class CellOutcome:
 
     @property
     def place(self) -> Literal["same", "above", "below"] | None:
-        """Where our estimate lies relative to the printed number; None without a printed number or
-        with too few seeds.
+        """Where our estimate lies relative to the printed number; None without a printed number,
+        with too few seeds, or with an interval wider than the effect.
 
         It is the same if the printed number, give or take half of its last digit, lies in the 95 %
         prediction interval of one more seed. An exact number must equal the printed one.
         """
         ends = None if self.ours is None else self.ours.prediction_interval
-        if self.cell.paper is None or ends is None:
+        if self.cell.paper is None or ends is None or self.is_too_wide:
             return None
         half = 0.5 * 10.0**-self.cell.digits + 1e-12
         if ends[0] > self.cell.paper + half:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit_papers.checks import Above, Alike, AtLeast, AtMost, Printed, Rises
+from tacit_papers.checks import Above, Alike, AtLeast, AtMost, Positive, Printed, Rises
 from tacit_papers.claims import PaperClaim
 from tacit_papers.fedvocab.attack_tables import BATCHES
 from tacit_papers.fedvocab.differences import GLOBAL, LOCAL, minus
@@ -26,12 +26,12 @@ def _read(method: str, way: str, batch: int) -> At:
     return At("batches", f"{method}, {way}", f"batch {batch}")
 
 
-def _ahead(table: str, first: str, second: str, column: str) -> AtLeast:
-    """The check that one method is no worse than another, seed by seed."""
-    return AtLeast(At(f"{table}-differences", minus(first, second), column), 0.0)
+def _ahead(table: str, first: str, second: str, column: str) -> Positive:
+    """The check that one method is better than another, seed by seed."""
+    return Positive(At(f"{table}-differences", minus(first, second), column))
 
 
-def _best(column: str, *tables: str) -> tuple[AtLeast, ...]:
+def _best(column: str, *tables: str) -> tuple[Positive, ...]:
     return tuple(
         _ahead(table, "FedVocab", rival, column) for table in tables for rival in _RIVALS[table]
     )
@@ -74,6 +74,7 @@ PRIVACY = (
         claim="FedAvg leaks 88.2 % of the private tokens with DistilBERT",
         where="Section 4.2, Table 2",
         checks=(AtLeast(_leak("FedAvg", _MINILM, "knows the table"), 0.882),),
+        sizes=(Printed(((_leak("FedAvg", _MINILM, "knows the table"), 0.882),)),),
     ),
     PaperClaim(
         claim="FedRecon hides the private tokens (2 % are recovered), but not the other words",
@@ -192,10 +193,13 @@ UTILITY = (
         PaperClaim(
             claim=f"With a pretrained transformer, FedVocab is within .01 of FedAvg's global accuracy on {title} after 100 rounds",
             where="Section 4.3, Table 3",
-            checks=(
+            sizes=(
                 AtLeast(At(f"{table}-differences", minus("FedVocab", "FedAvg"), GLOBAL), -0.01),
             ),
-            refuted="on 3,200 rows, 32 per client, with skewed labels",
+            untestable=(
+                "runs with the paper's rows per client are missing, a day of two cores; with 32"
+                " rows per client FedVocab is behind"
+            ),
         )
         for title, table in _LONG
     ),

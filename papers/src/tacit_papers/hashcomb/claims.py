@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit_papers.checks import Above, Alike, AtLeast, AtMost, Best, Printed, Ratio
+from tacit_papers.checks import Above, Alike, AtLeast, AtMost, Best, Positive, Printed
 from tacit_papers.claims import PaperClaim
 from tacit_papers.hashcomb import printed
 from tacit_papers.published import At
@@ -29,36 +29,29 @@ ACCURACY = (
             " training."
         ),
         where="Section 7.1.1, Tables 2 and 3",
-        checks=tuple(
-            Above(At("2-baselines", row, "four clients"), At("2-baselines", row, "one place"))
-            for row in _SETS
-        ),
-        refuted="nor in the printed tables for Coronary",
+        checks=tuple(Above(At("3", row, "NoHC"), At("2", row, "F1")) for row in _SETS),
+        refuted="one place is better on Spam and IoT23-Okiru; the printed tables differ on Coronary",
     ),
     PaperClaim(
         claim="The program gives what scikit-learn's MLPClassifier gives.",
         where="Section 6.2.1, Table 2",
         checks=tuple(
-            Ratio(At("2-baselines", row, "one place"), At("2-baselines", row, "scikit-learn"), 1.0)
+            Alike(
+                At("2-baselines", row, "one place"), At("2-baselines", row, "scikit-learn"), _GAIN
+            )
             for row in _SETS
         ),
     ),
     PaperClaim(
         claim="With eight levels nothing is lost compared with weights in the clear.",
         where="Abstract; Section 7.1.1, Table 3",
-        checks=(
-            *(AtLeast(_lost(row, "HC8"), -_GAIN) for row in (_SPAM, _OKIRU, _CORONARY)),
-            AtLeast(_lost(_HPS, "HC8"), 0.0),
-        ),
-        correction=(
-            "on HPS, whose weights leave the range agreed on after round one, seeds differ by more"
-            " than any effect"
-        ),
+        checks=tuple(AtLeast(_lost(row, "HC8"), -_GAIN) for row in _SETS),
     ),
     PaperClaim(
         claim="With eight levels F1 is better than with weights in the clear, on all four sets.",
         where="Section 7.1.1, Table 3",
-        checks=tuple(
+        checks=tuple(Positive(_lost(row, "HC8")) for row in _SETS),
+        sizes=tuple(
             AtLeast(_lost(row, "HC8"), _printed_gain(name, "HC8"))
             for name, row in printed.SETS.items()
         ),
@@ -67,10 +60,8 @@ ACCURACY = (
     PaperClaim(
         claim="From six levels on F1 is significantly better than with weights in the clear.",
         where="Section 7.1.1, Table 3",
-        checks=tuple(
-            AtLeast(_lost(row, "HC6"), max(0.0, _printed_gain(name, "HC6")))
-            for name, row in printed.SETS.items()
-        ),
+        checks=tuple(Positive(_lost(row, "HC6")) for row in _SETS),
+        sizes=(AtLeast(_lost(_SPAM, "HC6"), _printed_gain("spam", "HC6")),),
         refuted="in the printed table, too, six levels lose on three of the four sets",
     ),
     PaperClaim(
@@ -105,7 +96,8 @@ ACCURACY = (
             " average."
         ),
         where="Sections 7.1.2 and 7.2, Tables 4 and 5",
-        checks=(AtLeast(At("gains-many", "mean of the sets", "best round"), _GAIN),),
+        checks=(Positive(At("gains-many", "mean of the sets", "best round")),),
+        sizes=(AtLeast(At("gains-many", "mean of the sets", "best round"), _GAIN),),
         refuted=(
             "the best of many rounds, chosen on the test rows, favours the arm with more variance"
         ),
@@ -184,10 +176,13 @@ PRIVACY = (
     PaperClaim(
         claim="HashComb is better than that noise, by 1.92 % of F1 on average.",
         where="Section 7.2, Table 5",
-        checks=(AtLeast(At("5", "mean of the sets", "gain of HC8, last round"), _GAIN_OVER_NOISE),),
+        checks=(Positive(At("5", "mean of the sets", "gain of HC8, last round")),),
+        sizes=(
+            Printed(((At("5", "mean of the sets", "gain of HC8, last round"), _GAIN_OVER_NOISE),)),
+        ),
         correction=(
-            "neither side is differentially private, so this does not compare privacy; the noise"
-            " loses far more accuracy here"
+            "only if .08 is the variance, as printed; the authors' program draws a deviation of"
+            " .08, not run here; neither side is differentially private"
         ),
     ),
     PaperClaim(

@@ -63,7 +63,7 @@ def learnt_by_heart(scale: Scale) -> PaperTable:
         )
     ]
     note = (
-        "Accuracy after four rounds on the clients' own rows and on the test rows, of the runs of"
+        "Accuracy after the last round on the clients' own rows and on the test rows, of the runs of"
         " Table 3."
     )
     return PaperTable(
@@ -131,11 +131,11 @@ def _gains(
         parts = [
              PaperCell( row=row, column=column, paper=round(papers[name]["HC8"] / papers[name]["NoHC"] -
             1, 4), trial=made(scale, name, arms(name)["HC8"]), minus=made(scale, name, plain()),
-            metric=metric, relative=True, ) for name, row in printed.SETS.items()
+            metric=metric, relative=True, again=True) for name, row in printed.SETS.items()
         ]  # fmt: skip
         mean = PaperCell(
              row="mean of the sets", column=column, paper=claimed, trial=parts[0].trial,
-            metric=metric, parts=tuple(parts),
+            metric=metric, parts=tuple(parts), again=metric == F1,
         )  # fmt: skip
         cells += [*parts, mean]
     return tuple(cells)

@@ -67,7 +67,7 @@ def measured(scale: Scale) -> PaperTable:
                 PaperCell(row=row, column=column, paper=None, trial=facts, metric="epsilon")
             )
     note = (
-        "Spam, four clients, 8 rounds of 1,000 epochs. Epsilon covers all rounds of a client"
+        "Spam. Epsilon covers all rounds of a client"
         " together, if all its rows are replaced (for dp_sum: if the client is added or removed). A"
         " missing epsilon means that none exists, whatever the publication states. Bits are those"
         " of messages; the histogram that HashComb sends back has as many bits as all messages"

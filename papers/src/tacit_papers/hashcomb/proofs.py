@@ -222,7 +222,7 @@ def tokens(scale: Scale) -> PaperTable:
             )
         )
     note = (
-        "Spam, four clients, weights sent, 20 rounds of 20 epochs in batches of 32; then the server"
+        "Spam, weights sent. After training the server"
         " follows one client's tokens. Absolute rank correlation of channels and correlation of"
         " weights; the last column is the share of weights recovered by trying 43,200 ranges that"
         " people write down."

@@ -31,7 +31,7 @@ def detection(scale: Scale) -> PaperTable:
             paper = printed.DETECTED[source, column] if column else (None, None, None)
             cells += _list_cells(f"{title}, {arm}", trial, paper)
     note = (
-        "100 clients, 30 of them with 90 % random labels; one round, every client votes on every"
+        "Three tenths of the clients have 90 % random labels; every client votes on every"
         " other. Noise of (1, 1e-5) on the head hides one row (record: gradients clipped row by"
         " row) or all rows of the contributor (client); the paper used noise of the second kind,"
         " with a clip and a variance that it does not state. What it calls eps = 1 is 0.5 per vote,"
@@ -118,8 +118,8 @@ def budget(scale: Scale) -> PaperTable:
                     )  # fmt: skip
     note = (
         "V = 5 testers per contributor, drawn by public randomness in each round; scores of earlier"
-        " rounds count fully. The budget is per round: ten rounds multiply a tester's privacy loss"
-        " by ten."
+        " rounds count fully. The budget is per round: R rounds multiply a tester's privacy loss"
+        " by R."
     )
     return PaperTable(
         name="budget",
@@ -143,7 +143,7 @@ def collusion(scale: Scale) -> PaperTable:
         row = f"votes at {epsilon:g}"
         cells.append(
             PaperCell(
-                row=row, column="flip point", paper=flip, trial=trial, metric="flip",
+                row=row, column="flip point", paper=None, trial=trial, metric="flip",
             )
         )  # fmt: skip
         for number, column in ((0, "least"), (-1, "greatest")):
@@ -158,8 +158,8 @@ def collusion(scale: Scale) -> PaperTable:
                 )
             )
     note = (
-        "Colluders vote for each other and against all others, and do not randomise; the printed"
-        " number is (2r - 1) / (2r), which follows from the mechanism and is not in the paper."
+        "Colluders vote for each other and against all others, and do not randomise. The mechanism"
+        " predicts (2r - 1) / (2r), where r is the probability that a vote is kept."
     )
     return PaperTable(
         name="collusion",
@@ -183,7 +183,7 @@ def skew(scale: Scale) -> PaperTable:
                 row = f"alpha {alpha:g}, {rule}, votes {words}"
                 cells += _list_cells(row, train_trial(tree, SIZES[scale].seeds), (None, None, None))
     note = (
-        "CIFAR-10, one round; the label distributions of clients, as testers and contributors, are"
+        "CIFAR-10; the label distributions of clients, as testers and contributors, are"
         " drawn from Dirichlet(alpha)."
     )
     return PaperTable(

@@ -67,7 +67,7 @@ def model(scale: Scale) -> PaperTable:
                     PaperCell(row=row, column=column, paper=None, trial=trial, metric="accuracy")
                 )
     note = (
-        "CIFAR-10 as frozen features, linear head; ten local epochs, so that bad labels are"
+        "CIFAR-10 as frozen features, linear head; enough local epochs that bad labels are"
         " learned. Random labels, the paper's corruption, hardly harm such a model; flipped ones"
         " do. Only honest clients: the remaining clients, none of them corrupted. fltrust and zeno"
         " have the server's rows; rules that take a share of bad clients are given the true one, at"

@@ -97,7 +97,7 @@ def errors(scale: Scale) -> PaperTable:
         for column, metric in columns
     ]
     note = (
-        "Not in the paper, which says that accuracy suffices for a comparison. After 100 epochs."
+        "Not in the paper, which says that accuracy suffices for a comparison."
         " Sensitivity: recall of those who earn more than 50K, a quarter of all; specificity:"
         " recall of the others."
     )
@@ -171,7 +171,7 @@ def e1_or_e2(scale: Scale) -> PaperTable:
         ]
     note = (
         "Not in the paper. Federated averaging, accuracy on validation rows (30 % of the train"
-        " rows) after 100 epochs, or four times as many where stated. The paper does not state its"
+        " rows), with four times as many epochs where stated. The paper does not state its"
         " learning rate, its batches or the widths of E2."
     )
     return PaperTable(

@@ -138,7 +138,7 @@ class ByEpsilon:
             name=self.name,
             title=self.title,
             cells=tuple(cells),
-            note=f"q = {self.clip:g}, {rounds} rounds.",
+            note=f"q = {self.clip:g}.",
         )
 
 
@@ -217,7 +217,7 @@ def ldp_fl(scale: Scale) -> PaperTable:
         rounds)}), ) for epsilon in (10.0, 1.0) for arm, more in arms.items()
     ]  # fmt: skip
     note = (
-        f"N=100, {rounds} rounds. LDP-FL (Sun et al. 2020) sends each trained weight by the same"
+        f"LDP-FL (Sun et al. 2020) sends each trained weight by the same"
         f" channel, here within ±{LDP_FL_RANGE:g}; its shuffling of parameters changes no figure,"
         " and no bound is claimed for it."
     )

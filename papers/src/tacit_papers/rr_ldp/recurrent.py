@@ -117,9 +117,9 @@ def one_step(scale: Scale) -> PaperTable:
         }
         cells += _pair(name, trials)
     note = (
-        "N=100, 25 rounds, epsilon 1 per bit, q = .001 (IMDB) and .01 (MovieLens). IMDB: d ="
-        " 1,021,651, three local epochs, server learning rate 2: in 25 rounds of q = .001 at rate"
-        " 1, a weight moves by at most .025."
+        "Epsilon 1 per bit, q = .001 (IMDB) and .01 (MovieLens). IMDB: d ="
+        " 1,021,651, server learning rate 2: in R rounds of q = .001 at rate"
+        " 1, a weight moves by at most R q."
     )
     return PaperTable(
         name="7",
@@ -145,9 +145,9 @@ def word_by_word(scale: Scale) -> PaperTable:
             },
         )
     note = (
-        "N=100, 25 rounds, epsilon 1 per bit, q = .001 and .01: in 25 rounds of q = .001 no weight"
-        " moves by more than .025, which is too little for this net. It uses 100 words per row and"
-        " 25,000 ratings: all of them would take hours."
+        "Epsilon 1 per bit, q = .001 and .01: in R rounds no weight moves by"
+        " more than R q, which is too little for this net. It uses 100 words per row and part of the"
+        " ratings: all of them would take hours."
     )
     return PaperTable(
         name="7-words",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,8 +58,8 @@ Out = Annotated[
         "--out",
         metavar="DIR",
         help=(
-            "Also write DIR/papers/PAPER.md and DIR/results/PAPER.json from all results so far, each"
-            " table at its largest scale. Runs whose figures are in that file are not run again."
+            "Also write the claims into DIR/papers/PAPER.md, the tables to DIR/papers/tables/PAPER.md"
+            " and all values to DIR/results/PAPER.json. Runs whose values are there are not run again."
         ),
     ),
 ]
@@ -149,7 +150,9 @@ def _print_end(paper: str, scale: Scale, found: Reproduction, *, seconds: float)
 
 def _print_open(paper: str, scale: Scale, claims: Sequence[JudgedClaim]) -> None:
     """Say which scale decides the claims that this one leaves open."""
-    undecided = sum(one.verdict == "cannot be tested here" for one in claims)
+    from tacit.reproduction import UNDECIDED
+
+    undecided = sum(one.verdict in UNDECIDED for one in claims)
     if undecided and scale != "full":
         tables.say(
             f"{scale.capitalize()} scale does not decide {undecided} of {len(claims)} claims."
@@ -159,10 +162,7 @@ def _print_open(paper: str, scale: Scale, claims: Sequence[JudgedClaim]) -> None
 
 
 def _print_json(paper: str, scale: Scale, found: Reproduction) -> None:
-    claims = [
-        {"claim": one.claim, "where": one.where, "verdict": one.verdict, "reason": one.reason}
-        for one in found.claims
-    ]
+    claims = [asdict(one) for one in found.claims]
     tables.print_json(
         "reproduction/1", {"paper": paper, "scale": scale, "claims": claims, "cells": found.cells}
     )
