@@ -5,7 +5,7 @@ tightly.
 epsilon and seed. `--source` names the `src` folder of another checkout, so that the same plans run
 with an older version: `--label before --source ../old/src`. Each result is stored below
 bench/out/calibration; a run that was measured is not repeated. `--page` writes the table into
-docs/papers/hashcomb.md.
+docs/concepts/mechanisms/calibration.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ from typing import Any
 from bench import ROOT, SOURCE
 from tacit.interval import confidence_interval
 
-OUT, PAGE = ROOT / "bench" / "out" / "calibration", ROOT / "docs" / "papers" / "hashcomb.md"
+OUT, PAGE = (
+    ROOT / "bench" / "out" / "calibration",
+    ROOT / "docs" / "concepts" / "mechanisms" / "calibration.md",
+)
 BEGIN, END = (
     "<!-- figures: written by python -m bench.calibration --page -->",
     "<!-- end of figures -->",
@@ -168,7 +171,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="mechanisms, separated by commas (default onebit,skellam)",
     )
     parser.add_argument(
-        "--page", action="store_true", help="write the table into docs/papers/hashcomb.md instead"
+        "--page",
+        action="store_true",
+        help="write the table into docs/concepts/mechanisms/calibration.md instead",
     )
     asked = parser.parse_args(arguments)
     if asked.page:

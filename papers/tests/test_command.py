@@ -124,7 +124,8 @@ def test_json_is_one_object_and_nothing_else(capsys: Capture) -> None:
     found = json.loads(said.out)
     assert (found["paper"], found["scale"]) == ("made-up", "full")
     assert found["cells"][0]["ours"] == pytest.approx(0.88)
-    assert [set(claim) for claim in found["claims"]] == [{"claim", "where", "verdict", "reason"}]
+    keys = {"claim", "where", "verdict", "reason", "figures", "size", "seeds"}
+    assert [set(claim) for claim in found["claims"]] == [keys]
     assert found["claims"][0]["verdict"] == "holds"
     assert said.err == ""
 
@@ -141,7 +142,7 @@ def test_the_page_shows_the_largest_scale_that_was_run(capsys: Capture, tmp_path
         "--out",
         str(tmp_path / "docs"),
     )
-    text = (tmp_path / "docs" / "papers" / "made-up.md").read_text()
+    text = (tmp_path / "docs" / "papers" / "tables" / "made-up.md").read_text()
     assert "- full: whole." in text
     assert "- quick" not in text
     assert {

@@ -80,7 +80,9 @@ def test_channels_are_closed_below_and_values_outside_are_clamped() -> None:
     assert Quantiser.enlarged(-0.2, 0.1, 2.0, 3) == Quantiser(-0.30000000000000004, 0.2, 3)
 
 
-HASHCOMB_PAGE = Path(__file__).parents[2] / "docs" / "papers" / "hashcomb.md"
+HASHCOMB_PAGE = (
+    Path(__file__).parents[2] / "docs" / "concepts" / "mechanisms" / "hashcomb-tokens.md"
+)
 RANGES = [(-0.3, 0.3), (-0.15, 0.3), (0.0, 0.7), (-0.7, 0.0), (-1e-6, 0.4)]
 
 
@@ -154,7 +156,7 @@ def test_drawn_levels_have_the_wanted_mean(selection, levels) -> None:
 
 @pytest.mark.parametrize("levels", range(4, 11))
 def test_a_parameter_costs_as_many_bits_as_documented(levels) -> None:
-    """One token: `levels` bits if keyed, else its length; a path: the sum over its levels. The table in docs/papers/hashcomb.md."""
+    """One token: `levels` bits if keyed, else its length; a path: the sum over its levels. The table is on the page of the mechanism."""
     dim, bytes_each = 6571, []
     for bits, tokens in (
         (None, {}),

@@ -111,7 +111,7 @@ def test_every_codec_is_among_the_mechanisms_and_the_plan_keys(kind: str) -> Non
 
 @pytest.mark.parametrize("rule", get_args(Rule))
 def test_every_aggregation_rule_has_a_row_in_the_table_of_rules(rule: str) -> None:
-    assert f"\n| `{rule}` |" in (ROOT / "docs" / "papers" / "lazyinf.md").read_text(
+    assert f"\n| `{rule}` |" in (ROOT / "docs" / "guides" / "robust-aggregation.md").read_text(
         encoding="utf-8"
     )
 

@@ -69,8 +69,8 @@ def test_paying_for_data_by_votes(
     ]
     (tmp_path / "result.json").write_text(json.dumps({"votes": {"clients": clients}}))
     monkeypatch.chdir(tmp_path)
-    (block,) = blocks("docs/papers/lazyinf.md", "python")
-    exec(compile(block, "docs/papers/lazyinf.md", "exec"), {})
+    (block,) = blocks("docs/guides/data-value.md", "python")
+    exec(compile(block, "docs/guides/data-value.md", "exec"), {})
     # 0.75 - 0.32 = 0.43 and 1 - 0.28 = 0.72, of 1.15 together; nobody is paid for harm, for noise or without a vote.
     assert capsys.readouterr().out == "{8: 0.0, 6: 0.0, 9: 37.39, 2: 62.61}\n"
 

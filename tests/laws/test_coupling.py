@@ -445,7 +445,7 @@ def test_counts_over_all_clients_are_the_stated_exception(worlds: Path, tmp_path
     """Where k counts everybody's rows, one client's rows help to decide which rows of others leave; never what such a row says.
 
     Rows of others that look like the changed ones in the key columns may leave or stay, and with them what their owners train on.
-    No epsilon speaks of disclosed rows (docs/papers/partfed.md). Given what leaves, nothing else moves: a client that discloses the same
+    No epsilon speaks of disclosed rows (docs/concepts/mechanisms/k-anonymity.md). Given what leaves, nothing else moves: a client that discloses the same
     rows in both worlds sends the same update.
     """
     kind = disclosing("global")

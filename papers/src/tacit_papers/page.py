@@ -163,6 +163,8 @@ def _write_index(docs: Path) -> None:
     ]
     for path in sorted((docs / "results").glob("*.json")):
         stored = json.loads(path.read_text())
+        if "claims" not in stored:
+            continue  # results of something else
         counts = _count_verdicts([one["verdict"] for one in stored["claims"]])
         title = (docs / "papers" / f"{stored['paper']}.md").read_text().partition("\n")[0]
         name = title.removeprefix("# ").partition(":")[0]

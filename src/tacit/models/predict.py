@@ -296,7 +296,7 @@ def _find_parts(
         )
         raise RunError(
             f"{folder}: a part of the model stays with each client, and only the shared part is"
-            f" here; {remedy} (docs/papers/fedvocab.md)"
+            f" here; {remedy} (docs/concepts/mechanisms/private-parameters.md)"
         )
     return parts
 

@@ -133,7 +133,7 @@ def promise(scale: Scale) -> PaperTable:
         column="messages without a bound", paper=0.0, trial=counted, metric="unbounded", digits=0),
     )  # fmt: skip
     note = (
-        "By the ledger, for one round in which every client votes on every other. Equation 4"
+        "By the ledger, per round in which every client votes on every other. Equation 4"
         " doubles the loss of a vote, as if two bits could differ where only one can; and every"
         " tester votes 99 times on the same rows. The contributor's bound covers the last layer"
         " that is voted on; the update that is averaged has none."

@@ -291,10 +291,18 @@ class JudgedClaimOutput(TypedDict):
     """The claim."""
     where: str
     """Where the paper makes it."""
-    verdict: str
+    verdict: Literal[
+        "holds", "holds with a correction", "does not hold here", "inconclusive", "not tested"
+    ]
     """Whether it holds here."""
     reason: str
-    """Why."""
+    """Why; what is missing if the claim is not tested."""
+    figures: list[str]
+    """The figures that decided it, check by check."""
+    size: list[str]
+    """Printed sizes next to ours, which decide nothing."""
+    seeds: int | None
+    """The seeds that would decide an inconclusive claim; null if no number is enough, or else."""
 
 
 class ReproductionOutput(TypedDict):

@@ -65,7 +65,7 @@ class Server:
     """
     rule: Annotated[Rule | Reference, OrOwn("rules", get_args(Rule).__contains__)] = "mean"
     """Aggregation rule: the mean, or a rule that is robust to a few bad clients, for which the
-    server decodes each update separately ([lazyinf.md](papers/lazyinf.md)). Randomised updates are decoded
+    server decodes each update separately ([robust aggregation](guides/robust-aggregation.md)). Randomised updates are decoded
     as noisy ones. Also a rule of your own, as `package.module:name` or an entry point of the group
     `tacit.rules` ([extend.md](guides/extend.md)).
     """

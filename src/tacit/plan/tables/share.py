@@ -26,7 +26,7 @@ class RowSharing:
     """Condition for disclosing the rows of an equivalence class. `k_anonymity`: enough rows with
     equal quasi-identifiers. `label_k`: enough such rows with the same label (the paper calls it
     l-diversity, which it is not). `distinct_l`: also enough distinct labels. `entropy_l`: also
-    enough entropy of labels. See [PartFed](papers/partfed.md).
+    enough entropy of labels. See [rules](concepts/mechanisms/k-anonymity.md).
     """
     k: Annotated[Count, Needs("the minimum number of rows of an equivalence class")]
     """Minimum number of rows of an equivalence class."""
