@@ -197,8 +197,8 @@ UTILITY = (
                 AtLeast(At(f"{table}-differences", minus("FedVocab", "FedAvg"), GLOBAL), -0.01),
             ),
             untestable=(
-                "runs with the paper's rows per client are missing, a day of two cores; with 32"
-                " rows per client FedVocab is behind"
+                "runs with the paper's rows per client are missing; with 32 rows per client FedVocab"
+                " is behind"
             ),
         )
         for title, table in _LONG

@@ -14,7 +14,9 @@ _LEAST_PRECISION = printed.DETECTED["cifar10", "noised"][1]
 _CORRUPTED = 0.3
 """The share of corrupted clients, and so the precision of rejecting clients at random."""
 _MOST = 0.5
-"""A defence filters malicious clients out if it rejects most of them."""
+"""Filtering out is read as rejecting most of the malicious clients; the paper names no number here,
+and the printed 1.0 is compared as a size.
+"""
 
 
 def _list_detections(row: str, numbers: tuple[float, ...]) -> tuple[tuple[At, float], ...]:
@@ -123,7 +125,7 @@ FINDING = (
             Printed(_list_detections(f"{name}, votes at 0.5", (1.0, 1.0, 1.0))) for name in _SETS
         ),
         correction=(
-            "if they vote like honest clients: clients that collude and do not randomise outvote"
+            "read as: most are rejected; and if they vote like honest clients: clients that collude and do not randomise outvote"
             " the others from a fifth of all clients on"
         ),
     ),
