@@ -81,7 +81,7 @@ def provision(walk: Walk, server: Machine, sites: list[Machine], host: str, port
     """Start the server; invite, set up, admit and join the sites; let owners confirm each other."""
     words = ["--host", "0.0.0.0" if server.prefix else host, "--port", str(port), "--name", host]
     walk.start(server, "operator", "server", "start", *words)
-    walk.wait_for(server.folder / "server---host.log", "stop it with Ctrl-C")
+    walk.wait_for(server.folder / "server-start.log", "stop it with Ctrl-C")
     walk.wait_for(server.folder / "server" / "link.json", "pid")
     invited = walk.run(server, "operator", "server", "invite", *[site.name for site in sites])
     told = {}
