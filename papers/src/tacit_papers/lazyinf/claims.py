@@ -125,7 +125,8 @@ FINDING = (
             Printed(_list_detections(f"{name}, votes at 0.5", (1.0, 1.0, 1.0))) for name in _SETS
         ),
         correction=(
-            "read as: most are rejected; and if they vote like honest clients: clients that collude and do not randomise outvote"
+            "read as: most are rejected; and if they vote like honest clients: clients that"
+            " collude and do not randomise outvote"
             " the others from a fifth of all clients on"
         ),
     ),

@@ -138,7 +138,8 @@ CLAIMS: tuple[PaperClaim, ...] = (
             for clients in _FEW_CLIENTS
         ),
         correction=(
-            "with 10 and 50 clients, a restriction made after the runs; with 100 and 250 a q of .01 is as good, and a smaller q is as"
+            "with 10 and 50 clients, a restriction made after the runs; with 100 and 250 a q of"
+            " .01 is as good, and a smaller q is as"
             " good with a larger server learning rate"
         ),
         refuted=(
