@@ -44,6 +44,7 @@ _LINKED = (
     "docs",
     "deploy",
     "bench",
+    "release",
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",

@@ -45,7 +45,12 @@ def install(folder: Path, stage: str) -> Path:
     """Install what a stage of the Dockerfile installs into an environment."""
     environment = folder / stage
     run(sys.executable, "-m", "venv", environment)
-    pip = [environment / "bin" / "pip", "--quiet", "--disable-pip-version-check", "install"]
+    pip: list[str | Path] = [
+        environment / "bin" / "pip",
+        "--quiet",
+        "--disable-pip-version-check",
+        "install",
+    ]
     for words in read_stages()[stage].list_installs():
         run(*pip, *[_locate(word) for word in words])
     return environment
@@ -100,10 +105,10 @@ class Container:
             (self.root / name).mkdir(parents=True)
         run("mount", "-t", "proc", "proc", self.root / "proc")
         run("mount", "-t", "tmpfs", "-o", "mode=1777,size=256m", "tmpfs", self.root / "tmp")
-        for volume, place in ((self.state, STATE), (self.folder / "kernels", "/var/cache/tacit")):
+        for volume, mount in ((self.state, STATE), (self.folder / "kernels", "/var/cache/tacit")):
             volume.mkdir(mode=0o700)
             os.chown(volume, USER, USER)
-            self._bind(volume, self.root / place.lstrip("/"), "rw")
+            self._bind(volume, self.root / mount.lstrip("/"), "rw")
         run("mount", "-o", "remount,ro", self.root)
 
     def list_words(self) -> tuple[str, ...]:

@@ -123,4 +123,4 @@ class Walk:
 
 def find_fingerprint(text: str, last: bool = False) -> str:
     """Return the first fingerprint that a command printed, or the last."""
-    return FINGERPRINT.findall(text)[-1 if last else 0]
+    return str(FINGERPRINT.findall(text)[-1 if last else 0])
