@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import polars as pl
 
@@ -40,7 +42,7 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
     ):
         rows = people.select(key)
         _check(rows)
-        pair = interleave(lambda rows=rows: _ours(rows), lambda rows=rows: _theirs(rows), repeats)
+        pair = interleave(partial(_ours, rows), partial(_theirs, rows), repeats)
         results += seconds(
             f"share or keep, 10 million rows by {figure}",
             "polars group-by, counts only",

@@ -37,4 +37,5 @@ if __name__ == "__main__":
     other = second(sys.argv[1:])
     from bench.sides import pfl_round
 
-    pfl_round.main(*sys.argv[1:], other=other)
+    kind, clients, step = sys.argv[1:]
+    pfl_round.main(kind, clients, step, other=other)

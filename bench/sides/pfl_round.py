@@ -53,7 +53,7 @@ class PflNet(torch.nn.Module):
         return {"rows": Weighted(len(labels), len(labels))}
 
 
-class EmptyAveraging(FederatedAveraging):
+class EmptyAveraging(FederatedAveraging):  # type: ignore[misc]
     """Federated averaging whose local step does nothing; everything around it is pfl's."""
 
     def train_one_user(
@@ -65,7 +65,7 @@ class EmptyAveraging(FederatedAveraging):
         return difference, Metrics()
 
 
-class Turn(TrainingProcessCallback):
+class Turn(TrainingProcessCallback):  # type: ignore[misc]
     """Waits between rounds, and says what the round before took."""
 
     def __init__(self, kind: str, channel: Channel, other: subprocess.Popen[str] | None) -> None:
@@ -159,4 +159,5 @@ def main(kind: str, clients: str, step: str, other: subprocess.Popen[str] | None
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    kind, clients, step = sys.argv[1:]
+    main(kind, clients, step)

@@ -83,7 +83,7 @@ def train(model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, fused: b
         logits = model(inputs[first : first + BATCH])[:, 0]
         loss = nn.functional.binary_cross_entropy_with_logits(logits, labels[first : first + BATCH])
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
 
 

@@ -30,7 +30,7 @@ def has_command(words: list[str]) -> bool:
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
-def test_units(path) -> None:
+def test_units(path: Path) -> None:
     unit = configparser.ConfigParser(strict=False, interpolation=None)
     unit.optionxform = str  # type: ignore[assignment]
     unit.read(path)
@@ -52,7 +52,7 @@ def test_the_timer_starts_a_unit_every_day() -> None:
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
-def test_systemd_takes_them(path, tmp_path) -> None:
+def test_systemd_takes_them(path: Path, tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed")
     copy = tmp_path / path.name.replace("@", "@x")
