@@ -259,6 +259,8 @@ class ErasureOutput(TypedDict):
     """Day on which the client had been erased before; null if not."""
     rows_in_file: int | None
     """Rows of the client in the site's file; null if the file cannot be read."""
+    similar_ids_in_file: int
+    """Other ids in the file that differ only in case, leading zeros or a decimal point."""
     was_erased_before: bool
     """Whether it had been erased before."""
     runs_that_received_statistics: list[str]
