@@ -111,8 +111,8 @@ def _expand(entry: Any) -> Any:
 
 
 def _list_pages(index: Path) -> list[Any]:
-    """List an index page and the pages below its folder that it links: those of its lists and
-    tables first, in their order.
+    """List an index page and the pages below its folder that it links, those of its lists and
+    tables first, in their order; then the other pages of its folder.
     """
     lines = (DOCS / index).read_text(encoding="utf-8").splitlines()
     lines.sort(key=lambda line: not line.lstrip().startswith(("-", "*", "|", "1")))
@@ -129,4 +129,6 @@ def _list_pages(index: Path) -> list[Any]:
             found.setdefault(str(place), {title: _list_pages(place)})
         elif not any(str(place) in str(one) for one in found.values()):
             found.setdefault(str(place), {title: str(place)})
-    return [str(index), *found.values()]
+    others = sorted(path.relative_to(DOCS) for path in (DOCS / index.parent).glob("*.md"))
+    unlinked = [str(path) for path in others if path != index and str(path) not in found]
+    return [str(index), *found.values(), *unlinked]
