@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -95,3 +96,14 @@ def test_counts_rates_and_deltas_need_values_that_mean_something(make) -> None:
 def test_a_curve_needs_as_many_rising_values_as_orders(orders, values) -> None:
     with pytest.raises(ValueError, match="rising"):
         RenyiCurve(orders, values)
+
+
+def test_where_updates_are_added_decides_what_a_trusted_server_sees() -> None:
+    trust = (f"the server, which {claims.SEES_UPDATES}, adds the noise", "the client's own ledger")
+    one = replace(claim(Pure(0.5)), trust=trust)
+    summed = one.add_at_site()
+    assert summed.trust[0].startswith("the server, which sees the sum of each site's updates")
+    assert summed.trust[0].endswith("where a site has one client in the round), adds the noise")
+    assert summed.trust[1:] == one.trust[1:]
+    assert summed.mechanism.endswith(", added up at the client's site")
+    assert (summed.event, summed.rests_on) == (one.event, one.rests_on)

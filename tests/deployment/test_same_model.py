@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacit import plan as plans
-from tacit import simulation
+from tacit import report, simulation
 from tacit.deployment.server.job import deploy
 from tacit.plan.kinds import OWN, tables_in
 from tacit.plan.tables import server as server_table
@@ -98,6 +98,9 @@ def test_sites_with_many_clients_add_up_by_themselves(
     ]
     assert claims
     assert {claim.endswith(sums) for claim in claims} == {codec not in ("plain", "qsgd")}
+    stated = report.summarise(list(record.read(place / RECORD))).privacy.statement
+    assert "every unprotected update" not in stated
+    assert ("the sum of each site's updates" in stated) == (codec in ("dp_sum", "banded"))
 
 
 @pytest.mark.parametrize(

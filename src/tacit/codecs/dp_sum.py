@@ -1,8 +1,9 @@
 """Gaussian noise on the sum of all updates: central DP-FedAvg. Clients clip to an L2 norm and send
 integers.
 
-Without helpers the server adds the noise, with its own randomness. It sees every unprotected update
-and must be trusted: to add the noise, and to keep the updates to itself. Under secure aggregation
+Without helpers the server adds the noise, with its own randomness. It sees every unprotected update,
+or sums of each site (`server.sum_at`). It must be trusted to add the noise, and to keep what it
+sees to itself. Under secure aggregation
 each helper adds the full noise to its share of the sum. So the server never sees the sum without
 noise, and clients that drop out take no noise away. The noise of several helpers adds up. The sum
 is divided by the agreed number of clients per round, however many responded. Removing a client, so
@@ -52,7 +53,7 @@ from tacit.codecs.stages.integer_rows import add_updates
 from tacit.codecs.stages.integer_updates import Loss, Scale, choose_scale
 from tacit.codecs.sums import IntegerSum
 from tacit.errors import ChainError
-from tacit.privacy.claim import Claim, GaussianNoise, Sampled
+from tacit.privacy.claim import SEES_UPDATES, Claim, GaussianNoise, Sampled
 from tacit.randomness import ClientDraws, PublicDraws, ServerDraws
 from tacit.rows import Vector
 
@@ -266,8 +267,7 @@ def _claim(scale: Scale, extent: Extent, bands: tuple[int, ...]) -> Claim:
 
 
 _SERVER = (
-    "the server, which sees every unprotected update, adds the noise and shows nobody anything but"
-    " the models"
+    f"the server, which {SEES_UPDATES}, adds the noise and shows nobody anything but the models"
 )
 _HELPER = (
     "that the server and its helper do not collude, and that the helper adds the noise and does not"

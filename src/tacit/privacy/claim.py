@@ -12,7 +12,7 @@ Events and claims survive a round trip through JSON. Their names and keys there 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 Relation = Literal[
@@ -23,6 +23,13 @@ Relation = Literal[
 ]
 View = Literal["nobody", "server", "peers", "everyone"]
 Party = Literal["nobody", "server", "helpers", "clients"]
+
+SEES_UPDATES = "sees every unprotected update"
+"""What a trusted server sees, in the words of a claim's trust."""
+_SEES_SUMS = (
+    "sees the sum of each site's updates without noise (one update, where a site has one client in"
+    " the round)"
+)
 
 
 @dataclass(frozen=True)
@@ -299,6 +306,14 @@ class Claim:
             self.rests_on in get_args(Party),
             self,
             f"a rests_on among {', '.join(get_args(Party))}",
+        )
+
+    def add_at_site(self) -> Claim:
+        """The claim if the client's site adds up the responses of its clients before it sends them."""
+        return replace(
+            self,
+            mechanism=f"{self.mechanism}, added up at the client's site",
+            trust=tuple(word.replace(SEES_UPDATES, _SEES_SUMS) for word in self.trust),
         )
 
     @property

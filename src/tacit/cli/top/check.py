@@ -11,6 +11,7 @@ from tacit.cli.options import AsJson, Overrides, PlanFile
 
 if TYPE_CHECKING:
     from tacit.plan import Corrupt, Filter, Plan, SecureAggregation
+    from tacit.privacy.claim import Claim
 
 NoData = Annotated[bool, typer.Option("--no-data", help="Check the plan only; read no rows.")]
 
@@ -141,7 +142,10 @@ def _describe_privacy(plan: Plan) -> str:
             " by a plan; a run checks its settings before it reads data and states its privacy"
         )
     extent = codecs.Extent.of(plan, plan.data.clients)
-    made = codecs.build(plan.codec, extent)
-    return prose.write_planned(
-        lambda size: made.claims(size, extent.cohort), extent.rounds, plan.delta
-    )
+    made, at_site = codecs.build(plan.codec, extent), plan.server.sum_at == "site"
+
+    def list_claims(size: int) -> tuple[Claim, ...]:
+        claims = made.claims(size, extent.cohort)
+        return tuple(claim.add_at_site() for claim in claims) if at_site else claims
+
+    return prose.write_planned(list_claims, extent.rounds, plan.delta)

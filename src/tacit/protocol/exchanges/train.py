@@ -104,10 +104,7 @@ class UpdateExchange(Exchange):
         claims = self.agreement.codec.claims(self.agreement.dim, clients)
         if not self.agreement.sum_at_site:
             return claims
-        return tuple(
-            replace(claim, mechanism=f"{claim.mechanism}, added up at the client's site")
-            for claim in claims
-        )
+        return tuple(claim.add_at_site() for claim in claims)
 
     def build_request(self, state: State) -> Request:
         """The model as a message; where only clients can decode it, the sum it follows from."""
