@@ -21,7 +21,17 @@ from tacit.report.audits import build_grids
 from tacit.report.pages.cards import build_cards
 from tacit.report.pages.charts import build_charts
 from tacit.report.pages.plot_library import read_library
-from tacit.runs.record import RUN, Audited, Entry, Released, Spent, read, select_entries
+from tacit.runs.record import (
+    RUN,
+    Audited,
+    Entry,
+    Finished,
+    Released,
+    Round,
+    Spent,
+    read,
+    select_entries,
+)
 from tests.report import made_up
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
@@ -326,6 +336,26 @@ def test_exact_figures_on_held_out_rows_are_not_protected(settings: dict, said: 
     for table, values in settings.items():
         entries[0].plan[table].update(values)  # type: ignore[union-attr]
     assert any(said in sentence for sentence in report.summarise(entries).privacy.unprotected)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [
+        ({}, ""),
+        (
+            {"accuracy": 0.5, "accuracy_noise": 0.1},
+            "results of sites that send exact counts have no",
+        ),
+        ({"accuracy": 0.5}, "results on them are exact, without noise"),
+    ],
+)
+def test_results_on_held_out_rows_are_named_if_there_are_any(metrics: dict, said: str) -> None:
+    entries = [
+        replace(entry, metrics=metrics) if isinstance(entry, Round | Finished) else entry
+        for entry in made_up.record(rounds=2)
+    ]
+    found = report.summarise(entries).privacy.unprotected
+    assert [said in one for one in found if "held-out test rows: " in one] == [True] * bool(said)
 
 
 def test_a_run_of_an_early_version_is_still_shown(tmp_path: Path) -> None:

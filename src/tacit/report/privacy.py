@@ -16,13 +16,16 @@ from tacit.privacy.claim import Claim, Total
 from tacit.privacy.statement import prose, prose_rows
 from tacit.privacy.statement.meaning import Explanation, explain_totals
 from tacit.privacy.statement.parts import state_parts
-from tacit.privacy.statement.unprotected import list_unprotected
+from tacit.privacy.statement.unprotected import Results, list_unprotected
 from tacit.runs.record import (
     RUN,
+    ClientsEvaluated,
     DisclosedRows,
     Entry,
+    Finished,
     Prepared,
     Released,
+    Round,
     Started,
     WarmStarted,
     select_entries,
@@ -130,7 +133,11 @@ def summarise_privacy(entries: list[Entry]) -> PrivacyFigures:
         trust=prose.list_trust(claims),
         sources=_read_distinct(claims, lambda claim: claim.source),
         unprotected=list_unprotected(
-            account, before, _plan(entries), prepared[0] if prepared else None
+            account,
+            before,
+            _plan(entries),
+            prepared[0] if prepared else None,
+            results=_find_results(entries),
         ),
     )
 
@@ -149,6 +156,20 @@ def describe_shuffled(entries: list[Entry], clients: int) -> ShuffleEstimate:
 def _updates(entries: list[Entry], arm: str) -> list[Released]:
     """Releases in rounds; earlier releases are listed by name, since no total covers them."""
     return [entry for entry in select_entries(entries, Released, arm) if entry.round_no > 0]
+
+
+def _find_results(entries: list[Entry]) -> Results:
+    """Which results on held-out rows the record contains, of all arms."""
+    if select_entries(entries, ClientsEvaluated):
+        return "exact"
+    found = [
+        *(one.metrics for one in select_entries(entries, Round) if one.metrics),
+        *(one.metrics for one in select_entries(entries, WarmStarted) if one.metrics),
+        *(one.metrics for one in select_entries(entries, Finished) if one.metrics),
+    ]
+    if not found:
+        return "none"
+    return "noisy" if any("accuracy_noise" in metrics for metrics in found) else "exact"
 
 
 def _read_distinct(claims: tuple[Claim, ...], read: Callable[[Claim], str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, assert_never
 
 from tacit.privacy.accounting import losses
 from tacit.privacy.claim import Approximate, Claim, Disclosed, Event
@@ -13,9 +13,17 @@ from tacit.privacy.statement.prose import describe_uses, format_epsilon
 from tacit.privacy.statement.prose_rows import describe_class_names
 from tacit.runs.record import Prepared, Released
 
+Results = Literal["none", "noisy", "exact"]
+"""Results on held-out rows: none, with noise of at least one site, or without noise."""
+
 
 def list_unprotected(
-    account: Account, before: Sequence[Released], plan: dict[str, Any], data: Prepared | None = None
+    account: Account,
+    before: Sequence[Released],
+    plan: dict[str, Any],
+    data: Prepared | None = None,
+    *,
+    results: Results = "exact",
 ) -> list[str]:
     """List what the guarantee does not cover, one sentence each.
 
@@ -66,8 +74,9 @@ def list_unprotected(
             "The public rows: the server has them in the clear and trains the initial model on"
             " them."
         )
-    if not (sites and any(claim.unit == "measure" for claim in claims)):
-        found.append(_describe_measuring(plan))
+    if results == "exact" and sites and any(claim.unit == "measure" for claim in claims):
+        results = "noisy"
+    found += _describe_measuring(plan, results)
     if plan.get("features", {}).get("quantise"):
         found.append(_describe_channels(plan["features"]["quantise"]))
     if text in ("hashed words", "listed words"):
@@ -180,8 +189,10 @@ def _describe_earlier_release(one: Released) -> str:
     return f"What joint counting revealed to the other clients: {claim.mechanism}."
 
 
-def _describe_measuring(plan: dict[str, Any]) -> str:
-    """Say what evaluation reveals: results on held-out rows have no noise, and may stop training."""
+def _describe_measuring(plan: dict[str, Any], results: Results) -> list[str]:
+    """Say what evaluation reveals: results on held-out rows without noise, which may stop training.
+    Empty without results.
+    """
     server, data = plan.get("server", {}), plan.get("data", {})
     personal = bool(plan.get("private", {}).get("parameters")) or plan.get("model", {}).get(
         "name"
@@ -203,4 +214,13 @@ def _describe_measuring(plan: dict[str, Any]) -> str:
         if data.get("local_test")
         else ""
     )
-    return f"{whose[0].upper()}{whose[1:]}: results on them are exact, without noise, {when}.{steer}{own}"
+    match results:
+        case "none":
+            return []
+        case "noisy":
+            said = "results of sites that send exact counts have no noise"
+        case "exact":
+            said = "results on them are exact, without noise"
+        case _:
+            assert_never(results)
+    return [f"{whose[0].upper()}{whose[1:]}: {said}, {when}.{steer}{own}"]
