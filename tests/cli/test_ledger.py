@@ -67,3 +67,15 @@ def test_verify(capsys: Capture, file: Path) -> None:
 def test_a_ledger_that_is_not_there(capsys: Capture, tmp_path: Path, command: str) -> None:
     assert tacit(capsys, "site", "ledger", command, str(tmp_path / "none.db")).code == 6
     assert not (tmp_path / "none.db").exists()
+
+
+def test_the_folder_of_a_site_will_do(capsys: Capture, file: Path) -> None:
+    file.rename(file.with_name("ledger.sqlite"))
+    for command in ("show", "verify", "export"):
+        named = tacit(capsys, "site", "ledger", command, str(file.with_name("ledger.sqlite")))
+        assert named.code == 0
+        assert tacit(capsys, "site", "ledger", command, str(file.parent)).out == named.out
+    file.with_name("ledger.sqlite").rename(file)
+    said = tacit(capsys, "site", "ledger", "show", str(file.parent))
+    assert said.code == 6
+    assert "give the path of a site's ledger, or its folder" in said.err

@@ -305,3 +305,15 @@ def test_a_plan_that_gives_nothing_away_has_no_marked_line(capsys: Capture) -> N
     assert said.code == 0, said.err
     assert "gives away" not in said.out
     assert tacit(capsys, "site", "policy", "check", "policy.toml", "mine.toml").code == 0
+
+
+def test_check_takes_the_folder_of_a_site(capsys: Capture, here: Path) -> None:
+    (here / "hospital").mkdir()
+    (here / "hospital" / POLICY).write_text(STRICT)
+    asked = ("plan.toml", "--json")
+    named = tacit(capsys, "site", "policy", "check", f"hospital/{POLICY}", *asked)
+    assert tacit(capsys, "site", "policy", "check", "hospital", *asked) == named
+    assert json.loads(named.out)["policy"] == f"hospital/{POLICY}"
+    (here / "hospital" / POLICY).unlink()
+    said = tacit(capsys, "site", "policy", "check", "hospital", "plan.toml")
+    assert f"hospital/{POLICY} cannot be read" in said.err

@@ -170,7 +170,7 @@ def test_status_shows_what_was_told_and_which_rows_left(capsys: Capture) -> None
         book.disclose(rows, 600, facts, SharePolicy(min_l=1))
     said = tacit(capsys, "site", "status", "hospital")
     assert said.code == 0
-    assert "client: patient_id" in said.out
+    assert "client:                          patient_id" in said.out
     assert (
         "statistics sent in run job-1: 300 clients, 480 training rows, 120 test rows; classes no, yes;"
         " categories of ward: w1, w2; range of age: 20 to 80" in said.out

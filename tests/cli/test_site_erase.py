@@ -101,7 +101,8 @@ def test_erase(capsys: Capture, site: Path) -> None:
     assert "2 rows of your file have this id" in told
     assert "Runs that used this client's rows: first-1, second-1." in told
     assert "Their models keep what they learned" in told
-    assert "private parts were deleted in 1 runs" in told
+    assert "private parts were deleted in 1 run" in told
+    assert "1 runs" not in told
     left = sorted(path.name for path in (site / "runs" / "first-1" / "private").iterdir())
     assert left == ["0", "1", "3", "4"]
     after = show(capsys, site, "3")
@@ -116,7 +117,8 @@ def test_erase(capsys: Capture, site: Path) -> None:
 
 
 def test_the_id_is_nowhere_in_clear_text(capsys: Capture, site: Path) -> None:
-    assert tacit(capsys, "site", "erase", str(site), "unlisted-patient", "--yes").code == 0
+    said = tacit(capsys, "site", "erase", str(site), "unlisted-patient", "--yes", "--ahead")
+    assert said.code == 0
     files = [path for path in site.rglob("*") if path.is_file()]
     assert not [path for path in files if b"unlisted-patient" in path.read_bytes()]
 
@@ -129,9 +131,48 @@ def test_without_a_yes_nothing_changes(capsys: Capture, site: Path, monkeypatch)
     assert show(capsys, site, "3")["erased_on"] is None
 
 
-def test_an_id_that_no_row_has(capsys: Capture, site: Path) -> None:
+def test_an_unknown_id_is_not_erased_by_accident(capsys: Capture, site: Path) -> None:
     said = tacit(capsys, "site", "erase", str(site), "4711", "--yes")
-    assert "No row of your file has this id: check how it is written" in " ".join(said.out.split())
+    assert said.code == 1
+    assert "the ledger has no client '4711', and no row of your file has this id" in said.err
+    assert "Nothing was changed" in said.err
+    assert not (site / LEDGER).exists() or not erased_entries(capsys, site)
+
+
+def test_an_unknown_id_is_erased_ahead_of_its_rows(capsys: Capture, site: Path) -> None:
+    said = tacit(capsys, "site", "erase", str(site), "4711", "--yes", "--ahead")
+    assert said.code == 0, said.err
+    told = " ".join(said.out.split())
+    assert "not known here; it will be left out if rows of it ever appear" in told
+    assert len(erased_entries(capsys, site)) == 1
+    assert show(capsys, site, "4711")["erased_on"]  # the ledger knows it from now on
+
+
+def erased_entries(capsys: Capture, site: Path) -> list[str]:
+    exported = tacit(capsys, "site", "ledger", "export", str(site)).out.splitlines()
+    return [line for line in exported if json.loads(line).get("kind") == "erased"]
+
+
+@pytest.mark.parametrize("as_json", [(), ("--json",)])
+def test_the_ledger_has_no_client_of_this_name(
+    capsys: Capture, site: Path, as_json: tuple[str, ...]
+) -> None:
+    said = tacit(capsys, "site", "ledger", "show", str(site), "--client-id", "4711", *as_json)
+    assert said.code == 1
+    assert "the ledger has no client '4711', and no row of your file has this id" in said.err
+    assert "in a column of numbers 007 and 7.0 are 7" in said.err
+    if as_json:
+        assert json.loads(said.out)["error"]["kind"] == "Missed"
+
+
+def test_a_client_is_in_the_ledger_though_its_rows_are_gone(capsys: Capture, site: Path) -> None:
+    (site.parent / "rows.csv").write_text("patient,label\n7,1\n8,0\n")
+    assert show(capsys, site, "3")["rows_in_file"] == 0
+    said = " ".join(tacit(capsys, "site", "erase", str(site), "3", "--yes").out.split())
+    assert "No row of your file has this id, but the ledger knows it. The client takes no" in said
+    assert "1 row of your file has this id. The client takes no part" in " ".join(
+        tacit(capsys, "site", "erase", str(site), "7", "--yes").out.split()
+    )
 
 
 def test_other_spellings_of_an_id_are_counted(capsys: Capture, site: Path) -> None:

@@ -1,4 +1,4 @@
-"""Find runs and summarise them for commands."""
+"""Find runs and files of sites, and summarise runs, for commands."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "figures",
+    "find_in_site",
     "find_last_change",
     "find_model_folder",
     "format_result",
@@ -19,6 +20,11 @@ __all__ = [
     "locate_run",
     "summarise_listed_run",
 ]
+
+
+def find_in_site(path: Path, name: str) -> Path:
+    """The file `name` of a site, given the file itself or the site's folder."""
+    return path / name if path.is_dir() else path
 
 
 def figures(folder: Path) -> Summary:

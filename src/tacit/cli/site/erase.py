@@ -21,6 +21,13 @@ def erase(
         str, typer.Argument(metavar="ID", help="The client's id, as it stands in your file.")
     ],
     yes: Yes = False,
+    ahead: Annotated[
+        bool,
+        typer.Option(
+            "--ahead",
+            help="Also erase an id that is not known here, so that later rows of it are left out.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Erase a client: its rows are used no more.
@@ -29,14 +36,22 @@ def erase(
     entry of the ledger, under a pseudonym. In runs under way the client responds no more. Models that
     were trained before keep what they learned; the command says in which
     runs. It cannot be undone. Your own file of rows is not changed.
+    Exit code 1 if neither your file nor the ledger has the id.
 
     \b
     Examples:
       tacit site erase hospital-a p0042
+      tacit site erase hospital-a p0999 --ahead
     """
+    from tacit.cli.exit_codes import Missed
     from tacit.deployment.upkeep.erasure import erase_client, prepare_erasure
+    from tacit.deployment.upkeep.find_client import describe_unknown
 
     plan = prepare_erasure(folder, client)
+    if not ahead and (unknown := describe_unknown(plan.client, plan.account)):
+        raise Missed(
+            f"{folder}: {unknown}; with --ahead it is erased all the same. Nothing was changed"
+        )
     if not as_json:
         for sentence in _describe(plan):
             tables.say(sentence)
@@ -55,22 +70,28 @@ def erase(
         account = describe_account(plan.client.pseudonym, plan.owner.unit, plan.account)
         tables.print_json("erasure/1", {**account, **facts})
         return
-    tables.line(f"{folder}: erased; private parts were deleted in {runs:,} runs")
+    tables.line(f"{folder}: erased; private parts were deleted in {_count(runs, 'run')}")
 
 
 def _describe(plan: ErasurePlan) -> list[str]:
     """What the erasure of a client does and what it cannot undo."""
-    rows, account = plan.client.rows, plan.account
-    found = {
-        None: "The file of rows cannot be read, so the id cannot be checked",
-        0: "No row of your file has this id: check how it is written",
-    }.get(rows, f"{rows or 0:,} rows of your file have this id")
-    said = [f"{found}. They take no part in any run that is offered from now on."]
-    if plan.client.similar:
+    from tacit.deployment.upkeep.find_client import describe_unknown
+
+    rows, account, similar = plan.client.rows, plan.account, plan.client.similar
+    if describe_unknown(plan.client, account):
+        said = ["This id is not known here; it will be left out if rows of it ever appear."]
+    else:
+        found = {
+            None: "The file of rows cannot be read, so rows of this id were not counted",
+            0: "No row of your file has this id, but the ledger knows it",
+            1: "1 row of your file has this id",
+        }.get(rows, f"{rows or 0:,} rows of your file have this id")
+        said = [f"{found}. The client takes no part in any run that is offered from now on."]
+    if similar:
         said.append(
-            f"{plan.client.similar:,} other ids of your file differ from this one only in case, leading"
-            " zeros or a decimal point. Each is a client of its own: if it is the same person, erase"
-            " it too."
+            f"{_count(similar, 'other id')} of your file {'differs' if similar == 1 else 'differ'}"
+            " from this one only in case, leading zeros or a decimal point. Each is a client of its"
+            " own: if it is the same person, erase it too."
         )
     if account.erased_on:
         said.append(f"This client was erased on {account.erased_on}.")
@@ -87,7 +108,10 @@ def _describe(plan: ErasurePlan) -> list[str]:
             f" rows, to: {', '.join(plan.told)}."
         )
     if account.released_rows:
-        said.append(f"{account.released_rows:,} rows of this client were disclosed; they are gone.")
+        said.append(
+            f"Rows of this client that were disclosed: {account.released_rows:,}. They cannot be"
+            " recalled."
+        )
     if not account.runs:
         return [*said, "The ledger has no charge for this client, so no model was trained on it."]
     used = ", ".join(account.runs)
@@ -102,3 +126,7 @@ def _describe(plan: ErasurePlan) -> list[str]:
             " these models again."
         )
     return said
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 File = Annotated[
-    Path, typer.Argument(metavar="FILE", help="The ledger of a site.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="FILE", help="The ledger of a site, or the site's folder.", show_default=False
+    ),
 ]
 
 
@@ -38,18 +41,20 @@ def show(
     """Show the privacy loss charged to each client, largest first.
 
     Clients appear under pseudonyms that only their site can compute, so
-    --client-id needs the ledger in the folder of its site.
+    --client-id needs the ledger in the folder of its site. Exit code 1 if
+    neither the ledger nor the file of rows has that client.
     Exit code 6 if the last entry is damaged; `tacit site ledger verify` checks all entries.
 
     \b
     Examples:
       tacit site ledger show ledger.db
       tacit site ledger show ledger.db --limit 50
-      tacit site ledger show hospital-a/ledger.sqlite --client-id p0042
+      tacit site ledger show hospital-a --client-id p0042
       tacit site ledger show ledger.db --json
     """
     from tacit.privacy.site_ledger.spending import format_micro
 
+    file = find_ledger(file)
     book = open_ledger(file)
     if client is not None:
         _show_client(file, book, client, as_json)
@@ -106,7 +111,8 @@ def show(
 
 def _show_client(file: Path, book: SiteLedger, given: str, as_json: bool) -> None:
     """Show what one client was charged, by run."""
-    from tacit.deployment.upkeep.find_client import find_client
+    from tacit.cli.exit_codes import Missed
+    from tacit.deployment.upkeep.find_client import describe_unknown, find_client
     from tacit.privacy.site_ledger.spending import format_micro
 
     owner, client = find_client(file.parent, given)
@@ -116,6 +122,9 @@ def _show_client(file: Path, book: SiteLedger, given: str, as_json: bool) -> Non
         tables.print_json(
             "ledger-client/1", {"ledger": str(file), "rows_in_file": client.rows, **facts}
         )
+    if unknown := describe_unknown(client, account):
+        raise Missed(f"{file}: {unknown}")
+    if as_json:
         return
     known = "unknown" if client.rows is None else f"{client.rows:,}"
     tables.say(
@@ -162,9 +171,10 @@ def verify(file: File, as_json: AsJson = False) -> None:
 
     \b
     Examples:
-      tacit site ledger verify ledger.db
+      tacit site ledger verify hospital-a
       tacit site ledger verify ledger.db --json
     """
+    file = find_ledger(file)
     book = open_ledger(file)
     book.verify()
     counter, head = book.receipt()
@@ -189,7 +199,7 @@ def export(file: File) -> None:
     """
     from tacit.privacy.site_ledger.cohorts import list_cohorts
 
-    book, shown = open_ledger(file), set[str]()
+    book, shown = open_ledger(find_ledger(file)), set[str]()
     for entry in book.entries():
         for name in list_cohorts(entry.body):
             if name not in shown:
@@ -237,12 +247,20 @@ def _count_times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
+def find_ledger(given: Path) -> Path:
+    """The file of a ledger, given itself or the folder of its site."""
+    from tacit.cli.folders import find_in_site
+    from tacit.deployment.site.site_folder import LEDGER
+
+    return find_in_site(given, LEDGER)
+
+
 def open_ledger(file: Path) -> SiteLedger:
     """Open an existing ledger for reading."""
     from tacit.privacy.policy import Limits, SiteLedger
 
     if not file.is_file():
-        raise LedgerError(f"{file} is not a file; give the path of a site's ledger")
+        raise LedgerError(f"{file} is not a file; give the path of a site's ledger, or its folder")
     # Nothing is charged here, so limits and delta do not matter.
     return SiteLedger(file, limits=Limits(), delta=1e-5)
 

@@ -27,7 +27,12 @@ For = Annotated[
     ),
 ]
 Given = Annotated[
-    Path, typer.Argument(metavar="POLICY", help="The policy, a TOML file.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="POLICY",
+        help="The policy, a TOML file, or the folder of its site.",
+        show_default=False,
+    ),
 ]
 Parameters = Annotated[
     int | None,
@@ -115,16 +120,20 @@ def check(
     \b
     Examples:
       tacit site policy check policy.toml plan.toml
+      tacit site policy check hospital-a plan.toml
       tacit site policy check policy.toml plan.toml -o codec.epsilon=0.5 --json
       tacit site policy check policy.toml plan.toml --parameters 506451
     """
     from dataclasses import asdict, replace
 
+    from tacit.cli.folders import find_in_site
     from tacit.deployment.plan_requirements import compute_requirements
+    from tacit.deployment.site.site_folder import POLICY
     from tacit.plan import load
     from tacit.privacy.policy import find_refusals, find_unit_refusals, load_policy
     from tacit.privacy.policy.user_code import allows_code
 
+    policy = find_in_site(policy, POLICY)
     limits, unit, planned = load_policy(policy), read_unit(policy), load(plan, overrides)
     asked = compute_requirements(
         planned,

@@ -55,25 +55,70 @@ def status(
             "site-status/1", {**facts, "told": statistics, "disclosed": disclosed, "runs": each}
         )
         return
-    for key, value in facts.items():
-        nothing = key in ("policy", "client") and value is None
-        words = "none: nothing is allowed" if nothing else _format_fact(value)
-        tables.line(f"{key.replace('_', ' ')}: {words}")
+    for what, text in _format_site(folder, facts):
+        tables.line(f"{what + ':':{_LABEL}}{text}")
     for sentence in (*map(_describe_statistics, statistics), *map(_describe_disclosed, disclosed)):
         tables.line(sentence)
     if runs:
         tables.table(_HEADINGS, [_format_run(one) for one in runs.values()])
 
 
-def _format_fact(value: object) -> str:
-    """Format a fact in words: no brackets, and yes or no in place of True or False."""
-    if isinstance(value, bool) or value is None:
-        return "yes" if value else "no" if value is False else "none"
-    if isinstance(value, dict):
-        return "; ".join(f"{key}: {_format_fact(one)}" for key, one in value.items()) or "none"
-    if isinstance(value, list):
-        return ", ".join(map(_format_fact, value)) or "none"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+_LABEL = 33
+"""Width of the column of labels."""
+
+
+def _format_site(folder: Path, facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """A site's facts as lines of a page: label and text."""
+    from tacit.deployment.site.site_folder import POLICY
+
+    allowed = facts["policy"]
+    nothing = f"nothing: there is no {POLICY}; `tacit site policy init` writes one"
+    lines = [
+        ("site", facts["name"]),
+        ("rows", facts["data"]),
+        ("server", facts["server"]),
+        (
+            "joined",
+            "yes, a process of this site runs"
+            if facts["joined"]
+            else f"no; `tacit site join {folder}` joins",
+        ),
+        ("client", facts["client"] or "none: site.toml names no client column"),
+        ("quasi-identifiers", _join(facts["quasi_identifiers"])),
+        ("models allowed", nothing if allowed is None else _join(allowed["models"])),
+        ("codecs allowed", nothing if allowed is None else _join(allowed["codecs"])),
+    ]
+    if allowed is not None:
+        lines += [
+            ("epsilon per run", _format_limit(facts["epsilon_per_run"])),
+            ("max epsilon lifetime", _format_limit(facts["max_epsilon_lifetime"])),
+        ]
+    if "clients_charged" in facts:
+        lines += [
+            ("clients charged", f"{facts['clients_charged']:,}"),
+            ("largest epsilon spent for life", f"{facts['largest_epsilon_spent_for_life']:g}"),
+        ]
+    if "least_epsilon_left_for_life" in facts:
+        lines.append(("least epsilon left for life", f"{facts['least_epsilon_left_for_life']:g}"))
+    ended = [
+        (f"record of {run}", ", ".join(f"{key} {value}" for key, value in record.items()))
+        for run, record in facts["records_of_ended_runs"].items()
+    ]
+    return [
+        *lines,
+        ("peers", _join(facts["peers"])),
+        ("signing key", facts["signing_key"]),
+        ("open runs", _join(facts["open_runs"])),
+        *ended,
+    ]
+
+
+def _join(names: list[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _format_limit(limit: float | None) -> str:
+    return "no limit" if limit is None else f"at most {limit:g} per client"
 
 
 _HEADINGS = (

@@ -12,6 +12,7 @@ from tacit.data.read import TextFormat, is_file_source, read_file
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.site_folder import load_owner
 from tacit.errors import DataError, PlanError
+from tacit.privacy.site_ledger.erasures import ClientAccount
 
 
 class FoundClient(NamedTuple):
@@ -49,6 +50,27 @@ def find_client(folder: Path, given: str) -> tuple[Owner, FoundClient]:
     others = fold_names(names.filter(names != name).unique())
     similar = int((others == fold_names(pl.Series([name]))[0]).sum())
     return owner, FoundClient(name, owner.pseudonym(name), int((names == name).sum()), similar)
+
+
+def describe_unknown(client: FoundClient, account: ClientAccount) -> str:
+    """Say that neither the ledger nor the file of rows has a client; empty if one of them has it."""
+    if client.rows or account.runs or account.released_rows or account.erased_on:
+        return ""
+    rows = (
+        "the file of rows cannot be read"
+        if client.rows is None
+        else "no row of your file has this id"
+    )
+    similar = (
+        " Your file has ids that differ only in case, leading zeros or a decimal point."
+        if client.similar
+        else ""
+    )
+    return (
+        f"the ledger has no client {client.name!r}, and {rows}. Ids are compared without spaces"
+        " around them and without invisible characters; in a column of numbers 007 and 7.0 are 7;"
+        f" capital and small letters differ.{similar} Check how the id is written"
+    )
 
 
 def _parse(given: str, kind: pl.DataType) -> pl.Series:
