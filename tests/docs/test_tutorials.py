@@ -1,4 +1,7 @@
-"""Tutorials run from their own text, and their notebooks have the same text and output."""
+"""Commands of tutorials exist, and their notebooks have the same text and output.
+
+`make test-tutorials` runs them, which takes a minute and more for each.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,6 @@ import pytest
 
 from tests.docs import tutorials
 from tests.docs.test_complete import COMMANDS
-
-IN_THE_SUITE = ("own-csv", "pytorch-module")
-"""The others take a minute and more: `make test-tutorials` runs all."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", IN_THE_SUITE)
-def test_a_tutorial_does_what_it_says(name: str) -> None:
-    if name == "pytorch-module":
-        pytest.importorskip("torch")
-    tutorials.execute(name)
 
 
 @pytest.mark.parametrize("name", tutorials.NAMES)
