@@ -26,7 +26,7 @@ from bench.made_sets import MADE, file_of
 from tacit import data, plan, simulation
 from tacit.plan.presets.one_bit import choose_one_bit_rule
 from tacit.plan.presets.private_rule import TABLES, inputs_of, rule
-from tacit.plan.presets.starter import starter_text
+from tacit.plan.presets.starter import TextReading, starter_text
 from tacit.randomness import Draws
 from tacit.runs import record
 from tacit.runs.run_folder import RECORD
@@ -135,7 +135,7 @@ class GridRun:
             0,
             "defaults",
             "plan.toml",
-            latin=self.source not in MADE,
+            reading=TextReading("binary") if self.source in MADE else None,
             one_bit=people if self.arm == "one-bit" else None,
         )
         tree = tomllib.loads(text)

@@ -79,7 +79,7 @@ class Visits:
             yield
         finally:
             sys.setprofile(None)
-            threading.setprofile(None)  # type: ignore[arg-type]
+            threading.setprofile(None)
 
 
 def files_in(codes: set[CodeType]) -> list[str]:

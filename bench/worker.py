@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -31,7 +32,7 @@ class BenchmarkWorker:
         *arguments: object,
         python: str = sys.executable,
         root: Path = ROOT,
-        **environment: str,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.module = module
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
@@ -42,7 +43,7 @@ class BenchmarkWorker:
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
-            env={**os.environ, **_ONE_THREAD, "PYTHONPATH": str(root), **environment},
+            env={**os.environ, **_ONE_THREAD, "PYTHONPATH": str(root), **(environment or {})},
         )
         self._read()
 

@@ -10,6 +10,7 @@ before anything else happens to it.
 from __future__ import annotations
 
 import datetime
+import importlib
 import json
 import os
 import signal
@@ -91,8 +92,8 @@ def _deploy(folder: Path) -> None:
         _hold(folder, f"{kind} {round_no}")
         return request(messenger, kind, round_no, *given, **named)
 
-    Messenger.request = held  # type: ignore[method-assign]
-    FlowerChannel.collect = collected  # type: ignore[method-assign]
+    Messenger.request = held  # type: ignore[method-assign,assignment]
+    FlowerChannel.collect = collected  # type: ignore[method-assign,assignment]
     _mortal(folder, Messenger, "request", "asked")
     _mortal(folder, FlowerChannel, "send", "mailed")
     _mortal(folder, FlowerChannel, "collect", "collected")
@@ -112,8 +113,7 @@ def _read_lines(path: Path) -> list[str]:
 
 def _set_clock_ahead(seconds: float) -> None:
     """Let a site sign its requests with another time."""
-    from flwr.supernode import node_auth_http_interceptor as signer
-
+    signer: Any = importlib.import_module("flwr.supernode.node_auth_http_interceptor")
     now = signer.now
     signer.now = lambda: now() + datetime.timedelta(seconds=seconds)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +41,7 @@ class FaultTrial:
     verdict: Verdict
     run: str
     seconds: float
-    kills: list[str] = field(default_factory=list)
+    kills: list[str] = dataclasses.field(default_factory=list)
 
 
 @dataclass
@@ -52,7 +53,7 @@ class Trials:
     field: Field
     random: np.random.Generator
     tell: Callable[[str], None]
-    expected: dict[str, Totals] = field(default_factory=dict)
+    expected: dict[str, Totals] = dataclasses.field(default_factory=dict)
 
     def undisturbed(self) -> FaultTrial:
         """Make the run that others are compared with."""

@@ -58,6 +58,5 @@ def _loop(kind: str, threads: int, dropout: str) -> BenchmarkWorker:
         kind,
         threads,
         dropout,
-        OMP_NUM_THREADS=str(threads),
-        MKL_NUM_THREADS=str(threads),
+        environment={"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)},
     )

@@ -5,6 +5,7 @@ on one thread.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -52,9 +53,9 @@ def run(repeats: int, peers: set[str]) -> list[Result]:
 
 def _parts(learner: CompiledLearner, model: np.ndarray) -> dict[str, Callable[[], Taken]]:
     rounds, worker = EngineRounds(learner, plan.Plain(), CLIENTS, 1, model), learner.worker()
-    buffers = np.zeros((5, learner.size), np.float32)
-    buffers[0] = model
-    state = OptimiserState(*buffers)
+    numbers = np.zeros((5, learner.size), np.float32)
+    numbers[0] = model
+    state = OptimiserState(*numbers)
     outputs = sum(learner.layout.widths[1:])
     acts, slopes = np.zeros((2, BATCH * outputs), np.float32)
     buffers = kernels.Buffers(np.empty((0, 0), np.float32), acts, slopes, acts[:0])
@@ -94,7 +95,7 @@ def _parts(learner: CompiledLearner, model: np.ndarray) -> dict[str, Callable[[]
     }
     for part in named.values():
         part(0)  # compiled before it is timed
-    return {name: lambda part=part: _each(part) for name, part in named.items()}
+    return {name: partial(_each, part) for name, part in named.items()}
 
 
 def _each(part: Callable[[int], None]) -> Taken:

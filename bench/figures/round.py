@@ -27,7 +27,13 @@ def flower(kind: str, adam: str, step: str = "train", clients: int = CLIENTS) ->
     """Start Flower's simulation."""
     quiet = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1", "RAY_DEDUP_LOGS": "0"}
     return BenchmarkWorker(
-        "bench.sides.flower_round", kind, clients, step, adam, python=python_of("flower"), **quiet
+        "bench.sides.flower_round",
+        kind,
+        clients,
+        step,
+        adam,
+        python=python_of("flower"),
+        environment=quiet,
     )
 
 

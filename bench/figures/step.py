@@ -13,7 +13,7 @@ from tacit import data, features, plan, training
 from tacit.client import ClientRandomness, ClientSlot
 
 CLIENTS, ROWS = 20, 5000
-MODELS = {
+MODELS: dict[str, plan.Model] = {
     "logistic": plan.Logistic(),
     "embedding": plan.Embedding(embedding=100, hidden=(100, 50, 25)),
 }

@@ -49,7 +49,7 @@ class FlowerRounds:
 
     def __init__(self, grid: Grid, kind: str, clients: int, empty: bool, fused: bool) -> None:
         self.grid, self.kind = grid, kind
-        self.config = {"kind": kind, "empty": int(empty), "fused": int(fused)}
+        self.config: dict[str, Any] = {"kind": kind, "empty": int(empty), "fused": int(fused)}
         self.strategy = FedAvg(
             fraction_train=1.0,
             fraction_evaluate=0.0,
@@ -95,7 +95,7 @@ def main(kind: str, clients: str, step: str, adam: str) -> None:
                 rounds.verify() if request["do"] == "verify" else measure(rounds.round).as_dict()
             )
 
-    resources = {"num_cpus": 1, "num_gpus": 0.0}
+    resources: dict[str, Any] = {"num_cpus": 1, "num_gpus": 0.0}
     run_simulation(
         server_app,
         client_app,

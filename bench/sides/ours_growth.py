@@ -52,13 +52,13 @@ def main(model: str, clients: str, rows_each: str, width: str) -> None:
         count = CLIENTS
     else:
         rows, name = made_up(count * int(rows_each), int(width)), model
-    kind = {
+    kinds: dict[str, plan.Model] = {
         "logistic": plan.Logistic(),
         "mlp": plan.MLP(hidden=(100,)),
         "embedding": plan.Embedding(),
-    }[name]
+    }
     learner = training.build(
-        kind,
+        kinds[name],
         plan.Local(optimizer="adam", lr=1e-3, epochs=1, batch=25),
         rows,
         even_clients(len(rows), count),

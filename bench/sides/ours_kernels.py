@@ -46,15 +46,15 @@ def randomising() -> Callable[[], object]:
 def adding() -> Callable[[], object]:
     """Sum of a cohort's packed updates, several times over."""
     codec = agreed(PARAMETERS, CODECS["rr"]).codec
-    size = codec.payload_size(PARAMETERS)
+    size, public = codec.payload_size(PARAMETERS), DRAWS.publish("sums")
     payloads = DRAWS.at("payloads").generator().integers(0, 256, (CLIENTS, size), np.uint8)
 
     def add() -> None:
         for _ in range(PASSES):
             total = codec.empty(PARAMETERS)
             for payload in payloads:
-                total.add(payload, 1, DRAWS)
-            total.value()
+                total.add(payload, 1, public)
+            total.pack()
 
     return add
 

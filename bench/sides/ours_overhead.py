@@ -45,9 +45,18 @@ class Idle:
     """A learner whose workers do nothing."""
 
     parallel: Literal["threads", "processes"] = "threads"
+    personal = False
+    head = None
 
     def __init__(self, size: int = PARAMETERS) -> None:
         self.size = size
+        self.layers: tuple[int, ...] = (size,)
+
+    def forget(self) -> None:
+        """Nothing is stored."""
+
+    def check_kept(self, last_rounds: NDArray[np.int64], before: int) -> None:
+        """Nothing is stored."""
 
     def initial(self, draws: Draws) -> Vector:
         """A model."""

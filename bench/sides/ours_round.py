@@ -16,7 +16,7 @@ from tacit import plan, server
 from tacit.rows import Rows
 from tacit.simulation.carrier import Simulation, simulation
 
-CODECS = {"plain": plan.Plain(), "rr": plan.RR(epsilon=10.0, clip=0.003)}
+CODECS: dict[str, plan.Codec] = {"plain": plan.Plain(), "rr": plan.RR(epsilon=10.0, clip=0.003)}
 
 
 def verify(kind: str, rounds: EngineRounds, test: Rows, carrier: Simulation) -> dict[str, Any]:

@@ -22,13 +22,14 @@ def main(which: str) -> None:
     """Serve the harness: from packed messages to the bytes of their sum, several times over."""
     made = codecs.build(CODECS[which])
     size = made.payload_size(PARAMETERS)
+    public = DRAWS.publish("sums")
     payloads = DRAWS.at("payloads").generator().integers(0, 256, (CLIENTS, size), "uint8")
 
     def add_up() -> None:
         for _ in range(PASSES):
             total = made.empty(PARAMETERS)
             for payload in payloads:
-                total.add(payload, 1, DRAWS)
+                total.add(payload, 1, public)
             total.pack()
 
     add_up()

@@ -37,7 +37,8 @@ class PlainBiLSTM(nn.Module):
             self.words(rows), lengths, batch_first=True, enforce_sorted=False
         )
         _, (state, _) = self.lstm(packed)
-        return self.last(self.drop(torch.cat([state[0], state[1]], dim=1)))[:, 0]
+        logits: torch.Tensor = self.last(self.drop(torch.cat([state[0], state[1]], dim=1)))
+        return logits[:, 0]
 
 
 class MiniLM(nn.Module):
@@ -63,7 +64,8 @@ class MiniLM(nn.Module):
         present[:, 0] = True
         states = self.transformer(input_ids=rows, attention_mask=present.long()).last_hidden_state
         weight = present.unsqueeze(2).float()
-        return self.last(self.drop((states * weight).sum(1) / weight.sum(1)))[:, 0]
+        logits: torch.Tensor = self.last(self.drop((states * weight).sum(1) / weight.sum(1)))
+        return logits[:, 0]
 
 
 NETWORKS = {"bilstm": PlainBiLSTM, "minilm": MiniLM}
@@ -167,7 +169,7 @@ class PersonalLoop:
             optimizer: torch.optim.Optimizer = torch.optim.Adam(moving, lr=lr, fused=True)
         else:
             optimizer = torch.optim.AdamW(moving, lr=lr, weight_decay=0.0, fused=True)
-        batches = order.split(batch)
+        batches = order.split(batch)  # type: ignore[no-untyped-call]
         for number, some in enumerate(batches):
             if falling:
                 optimizer.param_groups[0]["lr"] = lr * (1 - number / len(batches))
@@ -175,7 +177,7 @@ class PersonalLoop:
             logits = self.net(rows[:, : max(1, int((rows != 0).sum(1).max()))])
             loss = nn.functional.binary_cross_entropy_with_logits(logits, own["labels"][some])
             optimizer.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             for part in parts:
                 clip_grad_norm_(part, self.settings["clip_norm"])
             optimizer.step()
