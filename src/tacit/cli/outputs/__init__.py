@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypedDict
 
-from tacit.cli.outputs import audits, plans, runs, sites
+from tacit.cli.outputs import audits, ledgers, plans, runs, servers, sites
 
 
 class ErrorOutput(TypedDict):
@@ -35,33 +35,33 @@ OUTPUTS: dict[str, Output] = {
     "backup/1": Output(sites.BackupOutput, "site backup"),
     "check/1": Output(plans.CheckOutput, "check"),
     "comparison/1": Output(runs.ComparisonOutput, "runs compare"),
-    "coordinated-runs/1": Output(sites.CoordinatedRunsOutput, "server runs"),
+    "coordinated-runs/1": Output(servers.CoordinatedRunsOutput, "server runs"),
     "data-sets/1": Output(plans.DataSetsOutput, "data list"),
     "disclosure/1": Output(plans.DisclosureOutput, "plan disclose"),
-    "erasure/1": Output(sites.ErasureOutput, "site erase"),
+    "erasure/1": Output(ledgers.ErasureOutput, "site erase"),
     "export/1": Output(runs.ExportOutput, "export"),
-    "findings/1": Output(sites.FindingsOutput, "server doctor, site doctor"),
-    "ledger/1": Output(sites.LedgerOutput, "site ledger show"),
-    "ledger-client/1": Output(sites.LedgerClientOutput, "site ledger show"),
-    "ledger-verification/1": Output(sites.LedgerVerificationOutput, "site ledger verify"),
+    "findings/1": Output(servers.FindingsOutput, "server doctor, site doctor"),
+    "ledger/1": Output(ledgers.LedgerOutput, "site ledger show"),
+    "ledger-client/1": Output(ledgers.LedgerClientOutput, "site ledger show"),
+    "ledger-verification/1": Output(ledgers.LedgerVerificationOutput, "site ledger verify"),
     "message/1": Output(plans.MessageOutput, "plan disclose"),
     "models/1": Output(sites.ModelsOutput, "site models"),
     "negotiation/1": Output(plans.NegotiationOutput, "negotiate"),
     "papers/1": Output(plans.PapersOutput, "reproduce"),
     "peers/1": Output(sites.PeersOutput, "site peers"),
-    "people/1": Output(sites.PeopleOutput, "server people"),
+    "people/1": Output(servers.PeopleOutput, "server people"),
     "policy-check/1": Output(sites.PolicyCheckOutput, "site policy check"),
     "predictions/1": Output(runs.PredictionsOutput, "predict"),
     "privacy/1": Output(runs.PrivacyOutput, "runs privacy"),
     "reconstruction/1": Output(audits.ReconstructionOutput, "audit reconstruct"),
-    "rehearsal/1": Output(sites.RehearsalOutput, "deploy rehearse"),
+    "rehearsal/1": Output(servers.RehearsalOutput, "deploy rehearse"),
     "reproduction/1": Output(plans.ReproductionOutput, "reproduce"),
     "run/1": Output(runs.RunOutput, "run, resume, runs show, deploy run, deploy rehearse"),
     "runs/1": Output(runs.RunsOutput, "runs list"),
     "site-check/1": Output(sites.SiteCheckOutput, "site check"),
     "site-run/1": Output(sites.SiteRunOutput, "site status"),
     "site-status/1": Output(sites.SiteStatusOutput, "site status"),
-    "sites/1": Output(sites.SitesOutput, "server sites"),
+    "sites/1": Output(servers.SitesOutput, "server sites"),
     "sweep/1": Output(plans.SweepOutput, "plan sweep"),
     "token-audit/1": Output(audits.TokenAuditOutput, "audit tokens"),
     "tuning/1": Output(plans.TuningOutput, "plan tune"),
