@@ -13,6 +13,8 @@ unpaired surrogates.
 """
 
 
+_BREAK = re.compile("[\t\n\u2028\u2029]")
+
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 """Unicode categories of invisible characters."""
 _BLANK = re.compile(
@@ -44,13 +46,13 @@ def is_plain_name(text: str) -> bool:
 
 
 def printable_name(text: str) -> str:
-    """Escape every control character of a name, including tab and line feed: a name is part of one
-    line.
+    """Escape every control character of a name, including tab and all that begin a new line: a name is
+    part of one line.
 
     >>> printable_name("a\\nb\\x1b[31m")
     'a\\\\nb\\\\x1b[31m'
     """
-    return printable(text).replace("\t", "\\t").replace("\n", "\\n")
+    return _BREAK.sub(lambda found: found[0].encode("unicode_escape").decode(), printable(text))
 
 
 def printable(text: str) -> str:

@@ -1,8 +1,9 @@
 """The server's log of access from other machines: who, in which role, what, whether it was allowed,
 and from which address.
 
-Polls of a run, and repeated refusals, are counted: the first is written at once, the others once a
-minute as a number. So a caller can neither hide among them nor fill the disk.
+Polls of a run, reads and refusals are counted: the first is written at once, the others once a minute
+as a number. Beyond `LINES_PER_MINUTE` different ones of one person, only their number is written. So a
+caller can neither hide among them nor fill the disk.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tacit.log_lines import LineLog, log_context
@@ -19,6 +20,7 @@ from tacit.printable import printable_name
 
 ACCESS_LOG = "access.log"
 SECONDS_BETWEEN_COUNTS = 60.0
+LINES_PER_MINUTE = 100
 _MOST_COUNTED = 1000
 _LONGEST = 100
 
@@ -48,6 +50,14 @@ class _Counted:
     more: int = 0
 
 
+@dataclass
+class _Lines:
+    """The lines about one person since a moment."""
+
+    since: float = field(default_factory=lambda: float("-inf"))
+    written: int = 0
+
+
 class AccessLog:
     """Writes to `access.log` in the server's folder, and to `tell` as well."""
 
@@ -61,6 +71,7 @@ class AccessLog:
         self._log = LineLog("access", write=self._append)
         self._lock = threading.Lock()
         self._counts: dict[Access, _Counted] = {}
+        self._lines: dict[str, _Lines] = {}
 
     def note(self, access: Access) -> None:
         """Write one line."""
@@ -70,21 +81,38 @@ class AccessLog:
     def count(self, access: Access) -> None:
         """Write a line for the first of many equal uses, and later only how many more there were."""
         with self._lock:
-            moment, known = self._now(), self._counts.get(access)
+            moment = self._now()
+            if access not in self._counts and not self._may_write(access.who, moment):
+                access = Access(
+                    who=access.who,
+                    role=access.role,
+                    address="several addresses",
+                    what="further calls",
+                    refusal="too many different ones to list",
+                )
+            known = self._counts.get(access)
             if known is None:
                 if len(self._counts) >= _MOST_COUNTED:
                     self._flush(lambda _: True)
                 self._counts[access] = _Counted(moment)
                 self._write(access, access.describe())
-                return
-            known.more += 1
+            else:
+                known.more += 1
             self._flush(lambda one: moment - one.since >= SECONDS_BETWEEN_COUNTS)
 
     def flush(self, run: str | None = None) -> None:
         """Write the numbers that wait, of one run or of all."""
         with self._lock:
             for access in [one for one in self._counts if run is None or one.run == run]:
-                self._write_count(access, self._counts.pop(access))
+                if self._may_write(access.who, self._now()):
+                    self._write_count(access, self._counts.pop(access))
+
+    def _may_write(self, who: str, moment: float) -> bool:
+        """Whether there were few lines about a person in the last minute."""
+        lines = self._lines.setdefault(who, _Lines())
+        if moment - lines.since >= SECONDS_BETWEEN_COUNTS:
+            lines.since, lines.written = moment, 0
+        return lines.written < LINES_PER_MINUTE
 
     def _flush(self, is_due: Callable[[_Counted], bool]) -> None:
         for access in [one for one, counted in self._counts.items() if is_due(counted)]:
@@ -98,6 +126,7 @@ class AccessLog:
             )
 
     def _write(self, access: Access, sentence: str) -> None:
+        self._lines.setdefault(access.who, _Lines(self._now())).written += 1
         level = "INFO" if access.refusal is None else "WARNING"
         with log_context(run=access.run, round_no=0, level=level):
             self._log(printable_name(sentence))

@@ -173,7 +173,7 @@ class FromElsewhere:
     def list_people(self) -> dict[str, m.ListedPerson]:
         """All people, the revoked ones included."""
         with ServerAccess(self._folder) as access:
-            return access.call("list-people", m.Nothing(), dict[str, m.ListedPerson])
+            return access.call("list-people", m.Nothing(), m.ListedPeople)
 
     def list_runs(self) -> list[CoordinatedRun]:
         """The runs that coordinators opened from other machines."""

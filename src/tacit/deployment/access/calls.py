@@ -70,7 +70,9 @@ class Calls:
         request.check_signature()
         if request.content.name != caller.name:
             raise AccessError(f"{caller.name} can renew no certificate but their own")
-        people.replace_certificate(self._folder, caller.name, request.content.certificate)
+        people.replace_certificate(
+            self._folder, caller.name, request.content.certificate, caller.certificate
+        )
         return m.Nothing()
 
     def _list_sites(self, body: m.ListSites, caller: KnownPerson) -> dict[str, Any]:
@@ -127,7 +129,7 @@ class Calls:
         )
 
     def _open_run(self, body: m.OpenRun, caller: KnownPerson) -> m.CallBody:
-        self._runs.check_owner(body.run, caller.name)
+        self._runs.require_capacity(body.run, caller.name)
         address = read_endpoint(self._folder).address
         token, flower_run = start_run(self._folder, address, body.title)
         self._runs.open(body.run, caller.name, body.plan, token)

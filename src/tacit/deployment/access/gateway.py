@@ -19,6 +19,7 @@ from tacit.deployment.access.calls import Calls
 from tacit.deployment.access.people import AdmittedPeople, KnownPerson
 from tacit.deployment.access.roles import ALLOWED, Call, describe_roles
 from tacit.deployment.access.run_registry import RunRegistry
+from tacit.deployment.provisioning.signed_files import AccessRequestContent, decode_request
 from tacit.deployment.transport.superlink.request_filter import Answer, Head, RequestRefused
 from tacit.errors import AccessError, TacitError
 
@@ -37,8 +38,10 @@ _RUNTIME_CALLS = {
 }
 """The calls by which a coordinator's run sends messages and fetches replies."""
 _TOKEN = "flwr-task-token"
-_COUNTED: frozenset[Call] = frozenset({"carry-messages", "send-record", "list-sites", "show-me"})
-"""Calls that a run repeats all the time; the log has their number."""
+_EACH_WRITTEN: frozenset[Call] = frozenset(
+    {"invite", "admit", "revoke", "restore", "renew-server-certificate", "open-run"}
+)
+"""Calls of which the log has each one that was allowed; of the others it has the number."""
 
 
 class Gateway:
@@ -89,7 +92,7 @@ class Gateway:
             self._note(head, caller, call, refusal="the body is not as the call needs it")
             return _build_refusal(400, "PeerError", f"{call}: the request is malformed ({error})")
         name = getattr(asked, "run", "") or ""
-        subject = getattr(asked, "name", "")
+        subject = _describe_subject(asked)
         try:
             done = handler(asked, caller)
         except TacitError as error:
@@ -170,10 +173,10 @@ class Gateway:
             run=run,
             refusal=None if refusal is None else refusal[:500],
         )
-        if call in _COUNTED or refusal is not None:
-            self.log.count(access)
-        else:
+        if call in _EACH_WRITTEN and refusal is None:
             self.log.note(access)
+        else:
+            self.log.count(access)
 
 
 def _find_call(head: Head) -> Call | None:
@@ -181,6 +184,19 @@ def _find_call(head: Head) -> Call | None:
         return "carry-messages" if head.path.removeprefix(RUNTIME) in _RUNTIME_CALLS else None
     name = head.path.rpartition("/")[2]
     return cast(Call, name) if name in ALLOWED and name != "carry-messages" else None
+
+
+def _describe_subject(asked: messages.CallBody) -> str:
+    """For the log: whom a call is about, and in which role if it names one."""
+    if isinstance(asked, messages.Admit):
+        try:
+            found = decode_request(asked.request.encode(), "the request").content
+        except (TacitError, UnicodeEncodeError):
+            return ""
+        return found.name if isinstance(found, AccessRequestContent) else f"site {found.site}"
+    if isinstance(asked, messages.Invite) and asked.role is not None:
+        return f"{asked.name} as {asked.role}"
+    return getattr(asked, "name", "")
 
 
 def _build_refusal(status: int, kind: str, message: str) -> Answer:

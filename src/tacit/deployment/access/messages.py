@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
 from tacit.deployment.access.roles import Role
-from tacit.deployment.access.run_registry import RECORD_PART, CoordinatedRun, RunName, RunState
+from tacit.deployment.access.run_registry import RECORD_PART, CoordinatedRun, RunName
 
 Name = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")]
+Hash = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+Length = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
+Word = Annotated[str, msgspec.Meta(pattern=r"\A[!-~]{1,1000}\Z")]
+"""Printable ASCII without a space: it cannot end a line of a terminal or an HTTP header."""
+Line = Annotated[str, msgspec.Meta(pattern=r"\A[ -~]{1,1000}\Z")]
 LARGEST_TEXT = 1_000_000
 LARGEST_BODY = 8 * 2**20
 """Largest body of a call in bytes: a part of a record in base64, and more than a plan."""
@@ -43,12 +48,16 @@ class ListedSite(CallBody, frozen=True, kw_only=True):
     online (None: not asked).
     """
 
-    public_key: str
-    node_id: str
-    signing_key: str | None = None
-    fingerprint: str | None = None
-    revoked: str | None = None
+    public_key: Line
+    node_id: Annotated[str, msgspec.Meta(pattern=r"\A[0-9]{1,20}\Z")]
+    signing_key: Word | None = None
+    fingerprint: Hash | None = None
+    revoked: Word | None = None
     online: bool | None = None
+
+
+ListedSites = dict[Name, ListedSite]
+"""Sites by name, as a server lists them."""
 
 
 class ListSites(CallBody, frozen=True, kw_only=True):
@@ -61,9 +70,13 @@ class ListedPerson(CallBody, frozen=True, kw_only=True):
     """A person: role, fingerprint, end of the certificate, and when the access was revoked."""
 
     role: Role
-    fingerprint: str
-    certificate_ends: str
-    revoked: str | None = None
+    fingerprint: Hash
+    certificate_ends: Word
+    revoked: Word | None = None
+
+
+ListedPeople = dict[Name, ListedPerson]
+"""People by name, as a server lists them."""
 
 
 class Invite(CallBody, frozen=True, kw_only=True):
@@ -79,14 +92,14 @@ class Invited(CallBody, frozen=True, kw_only=True):
     """The invitation as the text of its file, and the fingerprint of the server."""
 
     file: str
-    fingerprint: str
+    fingerprint: Hash
 
 
 class Admit(CallBody, frozen=True, kw_only=True):
     """The text of a request, and the fingerprint that people compared."""
 
     request: Annotated[str, msgspec.Meta(max_length=65_536)]
-    fingerprint: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+    fingerprint: Hash
 
 
 class Named(CallBody, frozen=True, kw_only=True):
@@ -120,18 +133,23 @@ class OpenRun(CallBody, frozen=True, kw_only=True):
 class OpenedRun(CallBody, frozen=True, kw_only=True):
     """What a process needs to carry messages of a run, and how much of its record the server has."""
 
-    token: str
+    token: Word
     flower_run: int
-    record_bytes: int
-    record_sha256: str
+    record_bytes: Length
+    record_sha256: Hash
+
+    def __post_init__(self) -> None:
+        """Refuse an id that Flower cannot have."""
+        if not 0 <= self.flower_run < 2**64:
+            raise ValueError("flower_run must be a 64-bit integer")
 
 
 class CloseRun(CallBody, frozen=True, kw_only=True):
     """Says how a run ended for the process that carried it on; `task` is the hash of its token."""
 
     run: RunName
-    task: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
-    state: RunState
+    task: Hash
+    state: Literal["interrupted", "finished"]
 
 
 class NamedRun(CallBody, frozen=True, kw_only=True):
@@ -144,28 +162,28 @@ class SendRecord(CallBody, frozen=True, kw_only=True):
     """Whole lines of a record, and where they begin."""
 
     run: RunName
-    offset: Annotated[int, msgspec.Meta(ge=0, le=2**40)]
+    offset: Length
     lines: Annotated[bytes, msgspec.Meta(max_length=RECORD_PART)]
 
 
 class RecordLength(CallBody, frozen=True, kw_only=True):
     """How many bytes of a record the server has."""
 
-    length: int
+    length: Length
 
 
 class ReadRecord(CallBody, frozen=True, kw_only=True):
     """Asks for a record from an offset on."""
 
     run: RunName
-    offset: Annotated[int, msgspec.Meta(ge=0, le=2**40)] = 0
+    offset: Length = 0
 
 
 class RecordPart(CallBody, frozen=True, kw_only=True):
     """A part of a record, its whole length, and the run's plan as TOML."""
 
     lines: bytes
-    length: int
+    length: Length
     plan: str
 
 

@@ -14,8 +14,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from tacit.deployment.access.roles import Role
-from tacit.deployment.transport.server.registry import lock_registry, read_registry
-from tacit.errors import PeerError, did_you_mean
+from tacit.deployment.transport.server.registry import (
+    lock_registry,
+    read_registry,
+    refuse_similar_name,
+)
+from tacit.errors import AccessError, PeerError, did_you_mean
 from tacit.files import replace_file
 
 PEOPLE = "people.json"
@@ -39,12 +43,13 @@ class Person(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True)
 class KnownPerson:
-    """A person found by certificate: name, role, and until when the certificate is valid."""
+    """A person found by certificate (DER): name, role, and until when the certificate is valid."""
 
     name: str
     role: Role
     ends: datetime
     revoked: str | None
+    certificate: bytes
 
     def explain_refusal(self) -> str | None:
         """Why nothing is allowed at the moment; None if the access is in order."""
@@ -84,8 +89,9 @@ def require_free_name(folder: Path, name: str, known: dict[str, Person] | None =
     """Raise PeerError if a site, or an admitted person, has the name: a name stands for one of
     them.
     """
-    people = read_people(folder) if known is None else known
-    if name in read_registry(folder):
+    people, sites = read_people(folder) if known is None else known, read_registry(folder)
+    refuse_similar_name([*people, *sites], name)
+    if name in sites:
         raise PeerError(f"{name} is the name of a site; choose another name for the person")
     if name in people and people[name].revoked is None:
         raise PeerError(
@@ -94,11 +100,35 @@ def require_free_name(folder: Path, name: str, known: dict[str, Person] | None =
         )
 
 
-def replace_certificate(folder: Path, name: str, certificate: str) -> None:
-    """Give an admitted person a new certificate; the old one is refused from now on."""
+def require_no_person(folder: Path, site: str, node_key: str) -> None:
+    """Raise PeerError if a person has the name of a new site, or its key."""
+    known = read_people(folder)
+    refuse_similar_name(known, site)
+    if site in known:
+        raise PeerError(f"{site} is the name of a person; choose another name for the site")
+    key = _read_ssh_key(node_key)
+    for name, person in known.items():
+        if _read_key(person.certificate) == key:
+            raise PeerError(
+                f"the key of site {site} is known already as that of {name}; the site makes a key of"
+                " its own with `tacit site init`"
+            )
+
+
+def replace_certificate(folder: Path, name: str, certificate: str, present: bytes) -> None:
+    """Give an admitted person a new certificate; the old one is refused from now on.
+
+    `present` (DER) is the certificate by which the person asks. If the person was revoked, or has
+    another one by now, AccessError is raised: the holder of an old key must not undo a renewal.
+    """
     with lock_registry(folder):
         known = read_people(folder)
         person = _find_person(known, name)
+        if person.revoked is not None or person.der != present:
+            raise AccessError(
+                f"the certificate of {name} was replaced or revoked in the meantime; ask the"
+                " server's operator"
+            )
         _require_new_certificate(folder, certificate, known)
         known[name] = msgspec.structs.replace(person, certificate=certificate)
         _write_people(folder, known)
@@ -211,7 +241,11 @@ class AdmittedPeople:
         for name, person in people.items():
             certificate = x509.load_pem_x509_certificate(person.certificate.encode())
             found[certificate.public_bytes(Encoding.DER)] = KnownPerson(
-                name, person.role, certificate.not_valid_after_utc, person.revoked
+                name,
+                person.role,
+                certificate.not_valid_after_utc,
+                person.revoked,
+                certificate.public_bytes(Encoding.DER),
             )
         self._people, self._version = found, version
         self._certificates = "".join(person.certificate for person in people.values())

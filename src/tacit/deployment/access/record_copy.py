@@ -56,7 +56,13 @@ class RecordCopy:
             if not lines:
                 raise RunError(f"run {self._run}: a line of its record is too long to be sent")
             body = m.SendRecord(run=self._run, offset=self.length, lines=lines)
+            sent = self.length + len(lines)
             self.length = self._access.call("send-record", body, m.RecordLength).length
+            if self.length < sent:
+                raise PeerError(
+                    f"server {self._access.route.shown} has lost a part of the record of run"
+                    f" {self._run}; ask its operator"
+                )
 
 
 class CopyingObserver:

@@ -10,12 +10,13 @@ import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from tacit.deployment.access import messages as m
 from tacit.deployment.access.record_copy import CopyingObserver, RecordCopy
-from tacit.deployment.access.run_registry import RunName, RunState, hash_token
+from tacit.deployment.access.run_registry import RunName, hash_token
 from tacit.deployment.access.server_access import ServerAccess, explain_refusal
 from tacit.deployment.server import job
 from tacit.deployment.server.job import Sites
@@ -23,7 +24,7 @@ from tacit.deployment.server.messenger import RequestSettings
 from tacit.deployment.transport.certificates import make_private_folder, parse_node_key
 from tacit.deployment.transport.flower_messages import MAX_MESSAGE_BYTES
 from tacit.deployment.transport.person.remote_channel import RemoteChannel
-from tacit.errors import PeerError, PlanError, TacitError
+from tacit.errors import PeerError, PlanError, RunError, TacitError
 from tacit.files import replace_file
 from tacit.protocol.observer import Observer
 from tacit.runs.run_folder import PLAN, RECORD
@@ -53,7 +54,7 @@ def resume_remotely(
     """
     run, is_done = read_run_name(place), False
     copy = RecordCopy(access, run, place)
-    state: RunState = "interrupted"
+    state: Literal["interrupted", "finished"] = "interrupted"
     sites, token = _open_sites(access, place, run, copy, settings)
     on_open()
     try:
@@ -105,7 +106,10 @@ def stop_run(access: ServerAccess, run: str) -> None:
 
 
 def save_record(access: ServerAccess, run: str, out: Path) -> Path:
-    """Save the server's copy of a run's record, with its plan, as a folder that can be verified."""
+    """Save the server's copy of a run's record, with its plan, as a folder that can be verified.
+
+    An earlier copy must be the beginning of the new one, and no other folder is overwritten.
+    """
     try:
         msgspec.convert(run, RunName)
     except msgspec.ValidationError:
@@ -114,8 +118,17 @@ def save_record(access: ServerAccess, run: str, out: Path) -> Path:
         ) from None
     lines, plan = access.read_record(run)
     folder = out / run
+    if folder.exists() and not (folder / RECORD_COPY).exists():
+        raise RunError(f"{folder} is no copy of a record; choose another folder with --out")
+    earlier = (folder / RECORD).read_bytes() if (folder / RECORD).exists() else b""
+    if not lines.startswith(earlier):
+        raise RunError(
+            f"{folder}: the server's record of this run does not begin with the copy that you have, so"
+            " one of them was changed or cut off; keep your copy, and save the new one elsewhere with"
+            " --out"
+        )
     make_private_folder(folder)
+    replace_file(folder / RECORD_COPY, f"{access.settings.server}\n".encode())
     replace_file(folder / RECORD, lines)
     replace_file(folder / PLAN, plan.encode())
-    replace_file(folder / RECORD_COPY, f"{access.settings.server}\n".encode())
     return folder

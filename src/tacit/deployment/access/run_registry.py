@@ -20,8 +20,12 @@ from tacit.files import replace_file
 RUNS = "coordinated_runs"
 """Folder in the server's folder, with a folder per run."""
 _FACTS, _RECORD, _PLAN = "run.json", "record.jsonl", "plan.toml"
-MOST_RUNS = 10_000
-LARGEST_RECORD = 256 * 2**20
+MOST_RUNS, MOST_RUNS_OF_ONE = 10_000, 1_000
+"""Most runs that a server keeps, of all coordinators and of one."""
+MOST_OPENED_PER_MINUTE = 20
+"""How often a coordinator may open runs; each one stays in Flower's database."""
+LARGEST_RECORD, LARGEST_RECORDS_OF_ONE = 256 * 2**20, 2 * 2**30
+"""Most bytes of one record, and of all records of one coordinator."""
 RECORD_PART = 4 * 2**20
 """Most bytes of a record that one call reads or sends."""
 
@@ -50,6 +54,9 @@ class RunRegistry:
         self._lock = threading.Lock()
         self._runs: dict[str, CoordinatedRun] = {}
         self._by_task: dict[str, str] = {}
+        self._opened: dict[str, list[float]] = {}
+        self._similar: dict[str, str] = {}
+        self._lengths: dict[str, int] = {}
         for path in sorted(self._folder.glob(f"*/{_FACTS}")):
             try:
                 one = msgspec.json.decode(path.read_bytes(), type=CoordinatedRun)
@@ -69,18 +76,26 @@ class RunRegistry:
         with self._lock:
             self._require_owner(run, coordinator)
 
+    def require_capacity(self, run: str, coordinator: str) -> None:
+        """Raise AccessError or RunError unless the coordinator may open the run now."""
+        with self._lock:
+            self._require_capacity(run, coordinator)
+            moment = time.monotonic()
+            recent = [one for one in self._opened.get(coordinator, []) if moment - one < 60.0]
+            if len(recent) >= MOST_OPENED_PER_MINUTE:
+                raise RunError(
+                    f"{coordinator} opened {len(recent)} runs within a minute; wait a minute and"
+                    " try again"
+                )
+            self._opened[coordinator] = [*recent, moment]
+
     def open(self, run: str, coordinator: str, plan: str, token: str) -> None:
         """Note that a process of the coordinator carries on a run under a token; an earlier process
         no longer does.
         """
         with self._lock:
-            known, moment = self._require_owner(run, coordinator), _get_time()
+            known, moment = self._require_capacity(run, coordinator), _get_time()
             if known is None:
-                if len(self._runs) >= MOST_RUNS:
-                    raise RunError(
-                        f"the server keeps at most {MOST_RUNS:,} runs; ask its operator to remove old"
-                        f" folders in {RUNS}"
-                    )
                 (self._folder / run).mkdir(parents=True, exist_ok=True, mode=0o700)
                 replace_file(self._folder / run / _PLAN, plan.encode())
             self._store(
@@ -114,8 +129,14 @@ class RunRegistry:
     def describe_record(self, run: str) -> tuple[int, str]:
         """Length and SHA-256 of the copy of a record."""
         with self._lock:
-            content = self._read_record(run)
-        return len(content), hashlib.sha256(content).hexdigest()
+            length = self._lengths.get(run, 0)
+        digest, left = hashlib.sha256(), length
+        if length:  # what is there already never changes
+            with (self._folder / run / _RECORD).open("rb") as file:
+                while left and (part := file.read(min(left, RECORD_PART))):
+                    digest.update(part)
+                    left -= len(part)
+        return length - left, digest.hexdigest()
 
     def add_to_record(self, run: str, coordinator: str, offset: int, lines: bytes) -> int:
         """Add whole lines at the end of the copy; return its length. A part that is there already is
@@ -124,7 +145,7 @@ class RunRegistry:
         with self._lock:
             self._require_known(run, coordinator)
             path = self._folder / run / _RECORD
-            size = path.stat().st_size if path.exists() else 0
+            size = self._lengths.get(run, 0)
             if offset > size or not lines.endswith(b"\n"):
                 raise RunError(
                     f"run {run}: its record at the server has {size:,} bytes; whole lines must follow"
@@ -133,6 +154,11 @@ class RunRegistry:
             if size + len(lines) > LARGEST_RECORD:
                 raise RunError(
                     f"run {run}: the server keeps at most {LARGEST_RECORD:,} bytes of it"
+                )
+            if self._measure_records(coordinator) + len(lines) > LARGEST_RECORDS_OF_ONE:
+                raise RunError(
+                    f"run {run}: the server keeps at most {LARGEST_RECORDS_OF_ONE:,} bytes of all"
+                    f" records of {coordinator}; ask its operator to move old folders out of {RUNS}"
                 )
             with path.open("a+b") as file:
                 path.chmod(0o600)
@@ -143,21 +169,55 @@ class RunRegistry:
                         f"run {run}: the record differs from the copy at the server, which is never"
                         " rewritten; the run's folder is an older copy, or was changed"
                     )
-                file.write(lines[len(present) :])
-            return max(size, offset + len(lines))
+                try:
+                    file.write(lines[len(present) :])
+                    file.flush()
+                finally:
+                    self._lengths[run] = path.stat().st_size
+            return self._lengths[run]
 
     def read_record(self, run: str, offset: int) -> tuple[bytes, int, str]:
         """A part of the copy, its whole length, and the run's plan."""
         with self._lock:
             if run not in self._runs:
                 raise RunError(f"run {run} is not known at the server")
-            content = self._read_record(run)
-            plan = (self._folder / run / _PLAN).read_text(encoding="utf-8")
-        return content[offset : offset + RECORD_PART], len(content), plan
+            length = self._lengths.get(run, 0)
+        plan, lines = (self._folder / run / _PLAN).read_text(encoding="utf-8"), b""
+        if offset < length:
+            with (self._folder / run / _RECORD).open("rb") as file:
+                file.seek(offset)
+                lines = file.read(min(RECORD_PART, length - offset))
+        return lines, length, plan
 
-    def _read_record(self, run: str) -> bytes:
-        path = self._folder / run / _RECORD
-        return path.read_bytes() if path.exists() else b""
+    def _require_capacity(self, run: str, coordinator: str) -> CoordinatedRun | None:
+        known = self._require_owner(run, coordinator)
+        if known is not None:
+            return known
+        similar = self._similar.get(run.casefold())
+        if similar is not None:
+            raise RunError(
+                f"run {run}: the server has a run {similar}, and the names differ in upper and lower"
+                " case only; choose another name"
+            )
+        own = sum(one.coordinator == coordinator for one in self._runs.values())
+        for count, most, whose in (
+            (len(self._runs), MOST_RUNS, ""),
+            (own, MOST_RUNS_OF_ONE, f" of {coordinator}"),
+        ):
+            if count >= most:
+                raise RunError(
+                    f"the server keeps at most {most:,} runs{whose}; ask its operator to move old"
+                    f" folders out of {RUNS}, and to restart the server"
+                )
+        return None
+
+    def _measure_records(self, coordinator: str) -> int:
+        """Bytes of all records of a coordinator."""
+        return sum(
+            length
+            for run, length in self._lengths.items()
+            if self._runs[run].coordinator == coordinator
+        )
 
     def _require_owner(self, run: str, coordinator: str) -> CoordinatedRun | None:
         known = self._runs.get(run)
@@ -180,6 +240,10 @@ class RunRegistry:
         if before is not None:
             self._by_task.pop(before.task, None)
         self._runs[one.run] = one
+        if before is None:
+            self._similar[one.run.casefold()] = one.run
+            path = self._folder / one.run / _RECORD
+            self._lengths[one.run] = path.stat().st_size if path.exists() else 0
         if one.task:
             self._by_task[one.task] = one.run
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from cryptography import x509
 from tacit.deployment.access import messages as m
 from tacit.deployment.access.access_folder import build_renewal, read_access
 from tacit.deployment.access.roles import Call
+from tacit.deployment.access.run_registry import LARGEST_RECORD
 from tacit.deployment.transport.certificates import (
     AUTHORITY,
     CLIENT_CERTIFICATE,
@@ -26,6 +28,9 @@ from tacit.files import sync_folder
 
 NEW_CERTIFICATE = "new-certificate"
 """Folder in which a new certificate waits until the server knows it."""
+_LONGEST_REFUSAL = 2_000
+"""Most characters of a server's refusal that are shown."""
+_RENEWAL = ".renewal.lock"
 _Answer = TypeVar("_Answer")
 _KINDS: dict[str, type[TacitError]] = {
     kind.__name__: kind for kind in (AccessError, PeerError, PlanError, RunError)
@@ -67,7 +72,7 @@ class ServerAccess:
 
     def list_sites(self, *, online: bool = False) -> dict[str, m.ListedSite]:
         """All sites by name, the revoked ones included."""
-        return self.call("list-sites", m.ListSites(online=online), dict[str, m.ListedSite])
+        return self.call("list-sites", m.ListSites(online=online), m.ListedSites)
 
     def read_record(self, run: str) -> tuple[bytes, str]:
         """The whole copy of a run's record at the server, and the run's plan."""
@@ -75,6 +80,11 @@ class ServerAccess:
         while True:
             part = self.call("read-record", m.ReadRecord(run=run, offset=len(found)), m.RecordPart)
             found, plan = found + part.lines, part.plan
+            if len(found) > LARGEST_RECORD:
+                raise PeerError(
+                    f"server {self.route.shown} sent a record longer than {LARGEST_RECORD:,} bytes,"
+                    " which no run has; ask its operator"
+                )
             if len(found) >= part.length or not part.lines:
                 return found, plan
 
@@ -85,7 +95,13 @@ def renew_certificate(folder: Path) -> str:
     The new key and certificate are complete on disk before the server learns of them. A crash in
     between leaves them there, and the next call finishes with them.
     """
-    ready, name = folder / NEW_CERTIFICATE, read_access(folder).name
+    with (folder / _RENEWAL).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another command would move a key that does not fit
+        return _renew(folder, read_access(folder).name)
+
+
+def _renew(folder: Path, name: str) -> str:
+    ready = folder / NEW_CERTIFICATE
     if not (ready.exists() and _is_known(folder, ready)):
         shutil.rmtree(ready, ignore_errors=True)
         make_client_certificate(ready)
@@ -118,7 +134,7 @@ def explain_refusal(body: bytes) -> TacitError | None:
         refused = msgspec.json.decode(body, type=m.CallRefusal)
     except msgspec.MsgspecError:
         return None
-    return _KINDS.get(refused.kind, PeerError)(refused.message)
+    return _KINDS.get(refused.kind, PeerError)(refused.message[:_LONGEST_REFUSAL])
 
 
 def _read_end(folder: Path) -> datetime:

@@ -21,7 +21,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from tacit.deployment.access.people import read_people, register_person, require_free_name
+from tacit.deployment.access.people import (
+    read_people,
+    register_person,
+    require_free_name,
+    require_no_person,
+)
 from tacit.deployment.access.roles import Role
 from tacit.deployment.provisioning.fingerprint import (
     fingerprint_person,
@@ -252,6 +257,7 @@ def admit(folder: Path, request: AdmissionRequest) -> None:
     content = request.content
     with lock_registry(folder):
         _check_admissible(folder, content)
+        require_no_person(folder, content.site, content.keys.node_key)
         register(
             folder,
             content.site,

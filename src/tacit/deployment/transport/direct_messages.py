@@ -8,7 +8,7 @@ those to sites of an older version, travel through Flower's store.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import httpx
 import msgspec
@@ -60,7 +60,7 @@ class Reply(msgspec.Struct, array_like=True):
 class OutgoingDirect(msgspec.Struct, array_like=True):
     """A message of the coordinator to a node."""
 
-    mark: str
+    mark: Annotated[str, msgspec.Meta(max_length=64)]
     node: int
     message: bytes
 

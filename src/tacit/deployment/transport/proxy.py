@@ -7,6 +7,8 @@ are part of its URL and are never shown.
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import urllib.parse
 import urllib.request
 from dataclasses import dataclass, field
@@ -31,17 +33,32 @@ def find_proxy(address: str, setting: str | None = None) -> Proxy | None:
     """The proxy to reach a server by: `setting`, or else HTTPS_PROXY unless NO_PROXY lists the
     host. A server on this machine is always reached directly.
     """
-    host, _ = split_address(address)
+    host, port = split_address(address)
     if is_loopback(host) or setting == NO_PROXY:
         return None
     if setting:
         return parse_proxy(setting, "the setting `proxy`")
     found = urllib.request.getproxies_environment()
     url = found.get("https") or found.get("all")
-    is_bypassed = urllib.request.proxy_bypass_environment  # type: ignore[attr-defined]
-    if not url or is_bypassed(host, found):
+    if not url or _is_bypassed(host, port, found):
         return None
     return parse_proxy(url, "HTTPS_PROXY")
+
+
+def _is_bypassed(host: str, port: int, found: dict[str, str]) -> bool:
+    """Whether NO_PROXY lists a server: by host, host and port, domain, address or network."""
+    is_listed = urllib.request.proxy_bypass_environment  # type: ignore[attr-defined]
+    if is_listed(host, found) or is_listed(join_address(host, port), found):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    for entry in found.get("no", "").split(","):
+        with contextlib.suppress(ValueError):
+            if address in ipaddress.ip_network(entry.strip().strip("[]"), strict=False):
+                return True
+    return False
 
 
 def parse_proxy(url: str, source: str) -> Proxy:
@@ -55,10 +72,14 @@ def parse_proxy(url: str, source: str) -> Proxy:
         host, port = parts.hostname, parts.port or 3128
     except ValueError:
         raise PeerError(wanted) from None
-    if parts.scheme != "http" or not host or parts.path.strip("/") or parts.query:
+    if parts.scheme != "http" or not host or parts.path.strip("/") or parts.query or "#" in url:
         raise PeerError(wanted)
     if not all(letter.isascii() and letter.isprintable() and letter != " " for letter in url):
         raise PeerError(wanted)
+    try:
+        split_address(join_address(host, port))
+    except PeerError:
+        raise PeerError(wanted) from None
     user = f"{parts.netloc.rpartition('@')[0]}@" if "@" in parts.netloc else ""
     place = join_address(host, port)
     return Proxy(url=f"http://{user}{place}", shown=place, source=source)

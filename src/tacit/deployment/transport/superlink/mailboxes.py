@@ -35,6 +35,8 @@ _FORGET_SECONDS = 120.0
 _GATHER_SECONDS = 0.02
 """How long further responses are awaited after the first one."""
 _MAX_QUEUED = 64
+_MAX_QUEUED_BYTES = 512 * 2**20
+"""Most messages that wait for one site, and most bytes that wait for all."""
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
@@ -123,7 +125,9 @@ class Mailboxes:
         """
         loop = asyncio.get_running_loop()
         self._take_messages(request, loop.time())
-        end, gathered = loop.time() + min(request.seconds, direct_messages.WAIT_SECONDS), False
+        # `seconds` may be no number, which is not above zero
+        wanted = min(request.seconds, direct_messages.WAIT_SECONDS) if request.seconds > 0 else 0.0
+        end, gathered = loop.time() + wanted, False
         while True:
             ready, pending = self._find_replies(request.awaited, loop.time())
             left = end - loop.time()
@@ -163,20 +167,26 @@ class Mailboxes:
         for old in [one for one in self._messages.values() if now - one.touched > _FORGET_SECONDS]:
             self._forget(old)
         for node in request.look_in_store:
-            box = self._boxes.setdefault(node, _Box())
-            box.look_in_store = True
-            self._wake_site(box)
+            box = self._boxes.get(node)
+            if box is not None:  # a site looks there anyway when it comes
+                box.look_in_store = True
+                self._wake_site(box)
         for one in request.messages:
             if one.mark in self._messages:
                 continue  # the coordinator repeats a request whose response it did not receive
+            box = self._boxes.get(one.node)
+            if box is None or not box.is_connected or not self._is_below_limits(box, one.message):
+                continue  # it counts as lost, and the coordinator sends it through Flower's store
             message = _DirectMessage(one.mark, one.node, one.message, now)
             self._messages[one.mark] = message
-            box = self._boxes.setdefault(one.node, _Box())
-            if box.is_connected and len(box.queue) < _MAX_QUEUED:
-                box.queue.append(message)
-                self._wake_site(box)
-            else:
-                message.reply = Reply(message.mark)
+            box.queue.append(message)
+            self._wake_site(box)
+
+    def _is_below_limits(self, box: _Box, message: bytes) -> bool:
+        queued = sum(
+            len(one.message or b"") for other in self._boxes.values() for one in other.queue
+        )
+        return len(box.queue) < _MAX_QUEUED and queued + len(message) <= _MAX_QUEUED_BYTES
 
     def _find_replies(self, awaited: list[str], now: float) -> tuple[list[Reply], bool]:
         """Responses to the awaited messages, and whether others are still to come."""

@@ -12,6 +12,8 @@ from typing import Protocol
 
 import uvicorn
 
+from tacit.errors import TacitError
+
 
 class CallersCertificates(Protocol):
     """The certificates of people who may call the server, and a value that changes with them."""
@@ -44,7 +46,7 @@ class RenewedContext:
         """The context of the certificate on disk, or the last one that could be loaded."""
         version = self._find_version()
         if version != self._read_at:
-            with contextlib.suppress(OSError):  # of TLS too
+            with contextlib.suppress(OSError, TacitError):  # of TLS too
                 self._context = self._load()
                 self._read_at = version
                 logging.getLogger("flwr").info("the server uses its certificates as renewed")

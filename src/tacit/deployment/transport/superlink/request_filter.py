@@ -13,6 +13,7 @@ import asyncio
 import hmac
 from base64 import b64decode
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
@@ -43,6 +44,10 @@ PEOPLE = "/v1/tacit/"
 """Where people call the server from other machines."""
 CERTIFICATE = "tacit.certificate"
 """Where the protocol puts the certificate of the other side (DER), of which TLS has checked the key."""
+PEOPLE_AT_ONCE = 2
+"""Calls of people that are served at the same time, in threads of their own: sites never wait for
+them.
+"""
 _RUNTIME = "/v1/runtime/"
 _SITES = "/v1/fleet/"
 _ROSTER = "/v1/fleet/tacit-roster"
@@ -136,6 +141,7 @@ class RequestFilter:
         self._mailboxes, self._find_node = mailboxes, find_node
         self._verified: dict[bytes, tuple[str, bytes]] = {}
         self._people = people
+        self._workers = ThreadPoolExecutor(PEOPLE_AT_ONCE, "calls of people")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the head of a request, read its body within limits, and pass it on."""
@@ -163,7 +169,9 @@ class RequestFilter:
         elif body is not None and scope["path"] in (WAIT_PATH, REPLY_PATH, EXCHANGE_PATH):
             await self._pass_on(scope, body, receive, send, people)
         elif people and body is not None and scope["path"].startswith(PEOPLE):
-            answer = await asyncio.to_thread(people.respond, _read_head(scope), body)
+            answer = await asyncio.get_running_loop().run_in_executor(
+                self._workers, people.respond, _read_head(scope), body
+            )
             await _respond(send, answer.status, answer.body, keep_open=True)
         elif body is not None:
             if scope["path"] == _DEACTIVATE and self._mailboxes is not None:
@@ -296,7 +304,12 @@ async def _read_body(headers: dict[str, str], receive: Receive, limit: int) -> b
     slow.
     """
     stated = headers.get("content-length", "0")
-    if not stated.isdecimal() or int(stated) > limit or "content-encoding" in headers:
+    if (
+        not stated.isdecimal()
+        or len(stated) > 20
+        or int(stated) > limit
+        or "content-encoding" in headers
+    ):
         raise RequestRefused(413)
     parts: list[bytes] = []
     length = 0
