@@ -76,7 +76,7 @@ baseline_settings = "own"             # "central" and "fedavg" have their own le
 
 _PRIVATE = """
 [privacy]                             # the privacy guarantee of each client; unset settings are computed from it
-preset = "private"                    # noise on sums over all clients; requires thousands of clients; see docs/concepts/privacy.md
+preset = "private"                    # noise on sums over all clients; `tacit check` warns if too few; see docs/concepts/privacy.md
 epsilon = {epsilon:<28}# per run: maximum privacy loss of a client over all rounds,
 delta = 1e-5                          # except with this probability
 """
