@@ -82,7 +82,15 @@ def test_a_paper_of_somebody_s_own_is_listed_and_run(
     )  # fmt: skip
     found = json.loads(tacit(capsys, "reproduce", "stub", "--json", "--quiet").out)
     assert found["claims"] == [
-        {"claim": "It learns.", "where": "p. 1", "verdict": "does not hold here", "reason": "no"}
+        {
+            "claim": "It learns.",
+            "where": "p. 1",
+            "verdict": "does not hold here",
+            "reason": "no",
+            "figures": [],
+            "size": [],
+            "seeds": None,
+        }
     ]
     assert found["cells"] == [{"ours": 0.7}]
 

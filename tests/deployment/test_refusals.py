@@ -138,7 +138,11 @@ def test_an_older_ledger_is_not_answered_from(ready, tmp_path) -> None:
         for sentence in told
     )
     assert {(one.site, one.round_no, one.reason) for one in missing(place)} == {
-        ("b", 3, "its ledger is damaged, or is an older copy")
+        (
+            "b",
+            3,
+            "its ledger is damaged, is an older copy, or cannot be written; its own log says which",
+        )
     }
     assert json.loads((place / "receipts.json").read_bytes())["b"][0] == 6
 

@@ -29,6 +29,7 @@ from tacit.deployment.bodies import Offer as OfferedPlan
 from tacit.deployment.deployable_plan import prepare_for_sites
 from tacit.deployment.site import participation, stored_runs
 from tacit.deployment.site.site_side import SiteSide
+from tacit.deployment.versions import write_settings
 from tacit.plan.kinds import OWN, tables_in
 from tacit.privacy.policy import PrivacyUnit
 from tacit.protocol.exchanges.batch import train_each
@@ -135,12 +136,12 @@ def at_a_site(
     opened, halves, terms = [], [], b""
     for world in (0, 1):
         source = source_of(worlds, kind, world)
-        text = plans.to_toml(
-            prepare_for_sites(
-                plans.parse(tree_of(kind, CODECS[codec], source, **more)), simulated_noise=True
-            )
+        planned = prepare_for_sites(
+            plans.parse(tree_of(kind, CODECS[codec], source, **more)), simulated_noise=True
         )
-        offer = OfferedPlan(plan=text, simulated_noise=True)
+        offer = OfferedPlan(
+            plan=plans.to_toml(planned), settings=write_settings(planned), simulated_noise=True
+        )
         one = owner(
             "a",
             Path(source),
