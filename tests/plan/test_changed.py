@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import tacit
 from tacit.errors import PlanError
 from tacit.plan import Plan, check, load, parse
 from tacit.plan.presets.starter import EXAMPLE, starter_text
@@ -93,3 +94,18 @@ def test_none_takes_a_key_away() -> None:
     )
     assert plan.with_settings("data.limit=none").data.limit is None
     assert plan.with_settings("privacy.epsilon=none").privacy.epsilon == 8.0  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("model", [["model.name=mlp", "model.hidden=[8]"], ["model.name=net:Own"]])
+def test_another_model_reads_rows_as_the_starter_said(model):
+    numbers = [{"age": 20 + n % 50, "bought": ("no", "yes")[n % 50 > 25]} for n in range(100)]
+    texts = [{"post": f"some words here {n}", "kind": ("a", "b")[n % 2]} for n in range(100)]
+    for rows, label in ((numbers, "bought"), (texts, "kind")):
+        starter = tacit.starter_plan(rows, label=label)
+        before, after = starter.features, starter.with_settings(*model).features
+        assert (after.numeric, after.text, after.list, after.words) == (
+            before.numeric,
+            before.text,
+            before.list,
+            before.words,
+        )

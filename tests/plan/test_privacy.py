@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from tacit import plan
@@ -47,7 +49,32 @@ def test_another_model_or_codec_takes_the_keys_it_has():
         1.0,
         "mlp",
     )
-    assert (job.features, job.local.row_scale) == (plan.Features(), "mean")
+    assert (job.features, job.local.row_scale) == (plan.Features(), "root")
+
+
+TABLE = {
+    "privacy": {"epsilon": 8.0},
+    "data": {"source": "x.csv", "clients": 2000, "columns": {"label": "y", "numeric": ["a", "b"]}},
+    "model": {"name": "net:Quadratic"},
+}
+
+
+def test_a_network_gets_settings_with_which_it_leaves_its_initial_weights():
+    job = plan.parse(TABLE)
+    assert (job.local.optimizer, job.local.lr, job.local.row_scale) == ("sgd", 1.0, "root")
+    assert (job.server.rounds, job.server.optimizer, job.server.lr) == (30, "momentum", 0.8333)
+    assert job.features.numeric == "robust"
+    assert plan.parse(plan.dump(job)) == job
+    assert job.with_settings("server.rounds=60").server.lr == 0.4167
+
+
+@pytest.mark.parametrize("own", [{"local": {"lr": 0.5}}, {"server": {"optimizer": "adam"}}])
+def test_a_network_with_a_rate_of_its_own_gets_no_other(own):
+    job, default = plan.parse({**TABLE, **own}), plan.Plan()
+    assert job.local.row_scale == "mean"
+    assert job.server.rounds == default.server.rounds
+    assert job.server.momentum == default.server.momentum
+    assert job.with_settings() == job
 
 
 def test_words_that_stay_with_clients_go_with_the_preset():
@@ -183,9 +210,27 @@ def test_a_promise_left_open_is_8_per_run_and_written_out():
 def test_a_promise_made_in_python_says_its_number():
     with pytest.raises(
         PlanError,
-        match=r"privacy\.epsilon is required with preset = 'private': a value \(per run\)",
+        match=r"computes no settings .*\.with_settings\('privacy\.preset=private'",
     ):
         plan.check(plan.Plan(privacy=plan.Privacy(preset="private")))
+
+
+@pytest.mark.parametrize(
+    "privacy",
+    [
+        plan.Privacy(epsilon=8.0, delta=1e-5),
+        plan.Privacy(preset="no_trust", epsilon=8.0),
+        plan.Privacy(preset="none"),
+        plan.Privacy(preset="paper:rr-ldp"),
+    ],
+)
+def test_a_preset_in_python_is_refused_with_the_call_that_resolves_it(privacy):
+    with pytest.raises(PlanError) as refused:
+        plan.check(plan.Plan(privacy=privacy))
+    named = re.findall(r"'(privacy\.[^']+)'", str(refused.value))
+    resolved = plan.Plan().with_settings(*named)
+    assert resolved.privacy.preset == privacy.preset
+    assert resolved.codec != plan.Plan().codec
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,37 @@ Tree = dict[str, Any]
 def with_settings(plan: Plan, settings: list[str]) -> Plan:
     """The checked plan with `table.key=value` settings; settings of its preset are recomputed.
 
-    A setting equal to the preset's value counts as computed by the preset.
+    A setting equal to the preset's value counts as computed by the preset. How rows are read stays
+    as it was where the preset computes nothing for the new settings.
     """
     tree = find_own_settings(plan)
+    if plan.privacy is None and plan.codec == Plan().codec and _sets_privacy(settings):
+        del tree["codec"]  # the default one, instead of which the preset computes its own
     for setting in settings:
         toml.override(tree, setting)
         drop_foreign(tree, setting, settings)
+    _keep_reading(tree, plan)
     return parse(tree)
+
+
+def _keep_reading(tree: Tree, plan: Plan) -> None:
+    """Set how numbers and texts are read as in `plan`, where neither the settings nor the preset
+    say it.
+    """
+    own, filled = tree.setdefault("features", {}), privacy.fill_in(tree).get("features", {})
+    before = dump(plan)["features"]
+    kept = ["numeric"] if own.get("quantise") is None else []
+    if not _is_worded(tree) and {"text", "list"}.isdisjoint({*own, *filled}):
+        kept += ["text", "list"]
+    own |= {key: before[key] for key in kept if key in before and key not in {*own, *filled}}
+
+
+def _sets_privacy(settings: list[str]) -> bool:
+    return any(setting.strip().startswith("privacy.") for setting in settings)
+
+
+def _is_worded(tree: Tree) -> bool:
+    return tree.get("model", {}).get("name") in ("bilstm", "encoder")
 
 
 def find_own_settings(plan: Plan) -> Tree:

@@ -16,6 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from tacit.errors import PlanError
 from tacit.plan.kinds import STRICT, Count, Per
+from tacit.plan.presets.network_rule import fill_in_network
 from tacit.plan.presets.private_rule import inputs_of, lacks_inputs, rule
 
 if TYPE_CHECKING:
@@ -112,6 +113,8 @@ def problems(plan: Plan) -> list[str]:
     asked, codec = plan.privacy, plan.codec
     if asked is None:
         return []
+    if plan.regime == "federated" and _lacks_settings(plan):
+        return [_refuse_unfilled(asked)]
     if (
         asked.preset in _PROMISING
         and plan.data.partition != "client"
@@ -132,11 +135,8 @@ def problems(plan: Plan) -> list[str]:
         ]
     if plan.regime != "federated":
         return []
-    if asked.epsilon is None or (
-        asked.delta is None and asked.preset == "private"
-    ):  # tables made in Python: nothing is filled in
-        key = "epsilon" if asked.epsilon is None else "delta"
-        return [f"privacy.{key} is required with preset = {asked.preset!r}: a value (per run)"]
+    if asked.epsilon is None or (asked.delta is None and asked.preset == "private"):
+        return [_refuse_unfilled(asked)]  # the tables were made in Python
     unit, kept = getattr(codec, "unit", ""), float(getattr(codec, "epsilon", math.inf))
     if asked.preset == "private" and (unit, kept, getattr(codec, "delta", None)) != (
         "run",
@@ -158,6 +158,27 @@ def problems(plan: Plan) -> list[str]:
             f" {_describe_guarantee(codec)}; change privacy.epsilon, from which codec.epsilon follows"
         ]
     return []
+
+
+def _lacks_settings(plan: Plan) -> bool:
+    """Whether the codec is the one of a plan without a preset, which no preset computes."""
+    from tacit.plan.codec import RR
+
+    return plan.codec == RR(epsilon=1.0, clip=1e-3)
+
+
+def _refuse_unfilled(asked: Privacy) -> str:
+    """Say how a plan from Python gets the settings of a preset."""
+    named = [f"'privacy.preset={asked.preset}'"]
+    named += [
+        f"'privacy.{key}={value:g}'"
+        for key in ("epsilon", "delta", "clients")
+        if (value := getattr(asked, key)) is not None
+    ]
+    return (
+        "privacy: tacit.Plan(privacy=…) sets a guarantee but computes no settings from it; leave"
+        f" privacy out and call tacit.Plan(…).with_settings({', '.join(named)})"
+    )
 
 
 def _describe_guarantee(codec: object) -> str:
@@ -213,10 +234,7 @@ def _private(asked: Tree, tree: Tree) -> Tree:
     promise: Tree = {"epsilon": epsilon, "delta": delta}
     codec: Tree = {"name": "dp_sum", **promise, "clip": 1.0}
     if _own(tree, "model").get("name", "logistic") != "logistic":
-        return {
-            "privacy": promise,
-            "codec": codec,
-        }  # the rule was found for logistic regression; other models bring settings of their own
+        return {"privacy": promise, "codec": codec, **fill_in_network(tree)}
     inputs = inputs_of(tree)
     found, text = rule(epsilon, clients, inputs), inputs.text
     features: Tree = {"constant": found.constant, **({} if inputs.norm else {"row_norm": 1.0})}
@@ -285,7 +303,7 @@ def _fill_no_trust(asked: Tree, tree: Tree) -> Tree:
         return {}
     codec = {"name": "projunit", "epsilon": epsilon / _rounds(tree, rounds), "clip": 1.0}
     promise = {"epsilon": epsilon}
-    if "server" not in filled:
+    if _own(tree, "model").get("name", "logistic") != "logistic":
         return {"privacy": promise, "codec": codec, "server": {"rounds": rounds}}
     server = {
         **filled["server"],
