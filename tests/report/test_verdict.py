@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import replace
 
 import pytest
 
 from tacit.report import summarise
 from tacit.report.as_json import run_to_json
-from tacit.report.classes import measure_classes
+from tacit.report.classes import estimate_error, measure_classes
 from tacit.report.pages.page import render
 from tacit.report.verdict import judge_run
 from tacit.runs.record import ByClass, Entry, Finished, Prepared, Round, Spread, Started
@@ -44,7 +45,7 @@ def a_record(
 ) -> list[Entry]:  # fmt: skip
     """Return the record of a private run with owners of its own and the baselines that are not None."""
     data = Prepared(
-        source="x.csv", clients=10, rows_train=1000, rows_test=100, rows_per_client=[100] * 10, parameters=9, inputs=2,
+        source="x.csv", clients=10, rows_train=1000, rows_test=1000, rows_per_client=[100] * 10, parameters=9, inputs=2,
         classes=CLASSES, text="listed words",
     )  # fmt: skip
     own, end = arm("run", course)[:-1], arm("run", course)[-1]
@@ -193,3 +194,53 @@ def test_a_baseline_without_a_choice_is_shown_as_before() -> None:
     assert central is not None
     assert central.kept_round is None
     assert replace(central, metrics={}).best("accuracy") is None
+
+
+def test_few_test_rows_state_the_standard_error_in_every_output(tmp_path) -> None:
+    few = [
+        replace(one, rows_test=26, classes=["no", "yes"]) if isinstance(one, Prepared)
+        else replace(one, rows=[13, 13], predicted=[13, 13], right=[12, 12]) if isinstance(one, ByClass)
+        else one
+        for one in CASES["near central"]
+    ]  # fmt: skip
+    run = summarise(few)
+    found = judge_run(run)[-1]
+    assert (found.kind, run.leading) == ("few test rows", "auc")
+    assert "26 test rows: the standard error of AUC is about 0.0" in found.says
+    assert run_to_json(run, tmp_path)["verdict"][-1]["says"] == found.says
+    assert found.says in html.unescape(render(run, ""))
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "rows", "counts", "error"),
+    [
+        ("accuracy", 0.5, 96, None, 0.05),
+        ("accuracy", 1.0, 26, None, 0.0455),  # never zero
+        ("auc", 0.5, 100, [50, 50], 0.0580),  # the variance of Mann and Whitney: 101 / (12 * 2500)
+    ],
+)
+def test_standard_errors(metric, value, rows, counts, error) -> None:
+    classes = counts and ByClass(arm="run", rows=counts, predicted=counts, right=counts)
+    assert estimate_error(metric, value, rows, classes) == pytest.approx(error, abs=2e-4)
+
+
+def test_between_sites_no_baselines_are_advised() -> None:
+    alone = [
+        replace(one, sites=3) if isinstance(one, Prepared) else one
+        for one in a_record([0.8] * 6 + [0.6] * 6, noiseless=None)
+        if getattr(one, "arm", "run") == "run"
+    ]
+    advice = " ".join(one.sentence for one in judge_run(summarise(alone)))
+    assert "Diverging" in advice
+    assert "baseline" not in advice
+
+
+def test_a_run_without_baselines_at_chance_is_told_to_tune() -> None:
+    alone = [
+        one
+        for one in a_record([0.1] * 12, predicted=(100, 0, 0))
+        if getattr(one, "arm", "run") == "run"
+    ]
+    (found,) = judge_run(summarise(alone))
+    assert found.says.startswith("No better than guessing")
+    assert "tacit plan tune" in found.change

@@ -1,14 +1,15 @@
 """Precision and recall of the final model on each class, from the record's counts, for terminal,
-page and JSON.
+page and JSON; and standard errors of metrics on few test rows.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tacit.report import phrasing
 from tacit.report.figures import Summary
-from tacit.runs.record import RUN
+from tacit.runs.record import RUN, ByClass
 
 HEADINGS = ("class", "rows", "predicted", "precision", "recall")
 
@@ -47,3 +48,26 @@ def list_cells(run: Summary) -> list[tuple[str, ...]]:
         )
         for one in found
     ]
+
+
+def estimate_error(metric: str, value: float, rows: int, counts: ByClass | None) -> float:
+    """Estimate the standard error of an accuracy or an AUC on `rows` test rows.
+
+    Rows are taken as independent. `counts` has the rows of each class; without them an AUC is taken
+    to have equal classes.
+
+    Source: Agresti and Coull 1998, Approximate is better than "exact" (accuracy; never 0); Hanley
+    and McNeil 1982, The meaning and use of the area under a ROC curve, equation 2 (AUC).
+    """
+    if metric == "accuracy":
+        share = (value * rows + 2) / (rows + 4)
+        return math.sqrt(share * (1 - share) / (rows + 4))
+    negative, positive = counts.rows if counts and len(counts.rows) == 2 else (rows / 2, rows / 2)
+    negative, positive = max(1.0, negative), max(1.0, positive)
+    area = min(max(value, 1 - value), 1 - 1 / (2 * negative * positive + 2))
+    variance = (
+        area * (1 - area)
+        + (positive - 1) * (area / (2 - area) - area**2)
+        + (negative - 1) * (2 * area**2 / (1 + area) - area**2)
+    )
+    return math.sqrt(variance / (negative * positive))

@@ -25,6 +25,7 @@ from tacit.report.causes import (
     is_rising,
     measure_gap,
 )
+from tacit.report.classes import estimate_error
 from tacit.report.figures import ArmFigures, Summary
 from tacit.report.finding import ResultFinding
 from tacit.runs.record import RUN
@@ -38,6 +39,8 @@ _LEFT_BEHIND, _FEWEST_ROWS = 0.05, 20
 _RARE = 0.1
 _ABOVE_CHANCE = 0.6
 _NAMED = 5
+_MANY_TEST_ROWS = 200
+_TUNE = "Choose learning rates and rounds by `tacit plan tune`, on public or synthetic rows."
 _OTHER_THRESHOLD = (
     "Choose a threshold on held-out rows, from the probabilities that `tacit predict` writes."
 )
@@ -58,7 +61,13 @@ def judge_run(run: Summary) -> list[ResultFinding]:
     if hopeless is not None:  # no arm is better than guessing, so comparing them says nothing
         return [
             one
-            for one in (*worthless, hopeless, _texts_without_words(run), _left_behind(run, ours))
+            for one in (
+                *worthless,
+                hopeless,
+                _texts_without_words(run),
+                _left_behind(run, ours),
+                _state_error(run, ours),
+            )
             if one
         ]
     found = [
@@ -70,6 +79,7 @@ def judge_run(run: Summary) -> list[ResultFinding]:
         _never_predicted(run, ours, rare=False),
         _texts_without_words(run),
         _left_behind(run, ours),
+        _state_error(run, ours),
     ]
     kept = sorted((one for one in found if one), key=lambda one: not one.change)
     return [
@@ -197,7 +207,11 @@ def _diverging(run: Summary, ours: ArmFigures) -> ResultFinding | None:
         return ResultFinding(
             kind="diverging",
             says=f"{says} Whether noise or the learning rate causes it is unknown.",
-            change="Add 'noiseless' to baselines; then the report can name the cause.",
+            change=(
+                f"Recruit more clients, or divide {find_rate_key(run.plan)} by 4."
+                if _is_between_sites(run)
+                else "Add 'noiseless' to baselines; then the report can name the cause."
+            ),
         )
     return ResultFinding(
         kind="diverging",
@@ -206,22 +220,49 @@ def _diverging(run: Summary, ours: ArmFigures) -> ResultFinding | None:
     )
 
 
+def _state_error(run: Summary, ours: ArmFigures) -> ResultFinding | None:
+    """State the standard error of the leading metric where there are few test rows."""
+    rows, lead = run.data.rows_test if run.data else 0, run.leading
+    if not 0 < rows < _MANY_TEST_ROWS or lead not in ("accuracy", "auc"):
+        return None
+    error = estimate_error(lead, ours.metrics[lead], rows, ours.by_class)
+    shown = f"{100 * error:.1f} points" if lead == "accuracy" else f"{error:.3f}"
+    return ResultFinding(
+        kind="few test rows",
+        says=(
+            f"Only {rows:,} test rows: the standard error of {phrasing.METRICS[lead]} is about"
+            f" {shown}, so smaller differences may be chance."
+        ),
+    )
+
+
 def _compare_with_reference(run: Summary, ours: ArmFigures) -> ResultFinding | None:
     if run.leading == "loss":
         return None
     gap = measure_gap(run)
-    if gap is None:
-        chance = (
-            f"No better than guessing: always predicting the largest class gives {_largest(ours)}. "
-            if _at_chance(ours, ours)
-            else ""
+    chance = (
+        f"No better than guessing: always predicting the largest class gives {_largest(ours)}. "
+        if gap is None and _at_chance(ours, ours)
+        else ""
+    )
+    if gap is None and _is_between_sites(run):
+        return (
+            ResultFinding(kind="no better than guessing", says=chance.strip(), change=_TUNE)
+            if chance
+            else None
         )
+    if gap is None:
         return ResultFinding(
             kind="not compared",
             says=f"{chance}Nothing to compare with: the plan has no finished baseline.",
             change=(
                 "Set baselines = ['central', 'fedavg', 'noiseless'] to see what the division into"
                 " clients and the noise cost."
+                + (
+                    f" If central training succeeds: {_TUNE[0].lower()}{_TUNE[1:]}"
+                    if chance
+                    else ""
+                )
             ),
         )
     if gap.size > NEAR:
@@ -229,6 +270,11 @@ def _compare_with_reference(run: Summary, ours: ArmFigures) -> ResultFinding | N
     return _threshold(run, ours, gap) or ResultFinding(
         kind=f"near {_short(gap)}", says=f"Near {_distance(run, ours, gap)}"
     )
+
+
+def _is_between_sites(run: Summary) -> bool:
+    """Whether real sites took part, which train no baselines."""
+    return run.data is not None and run.data.sites > 0
 
 
 def _threshold(run: Summary, ours: ArmFigures, gap: Gap) -> ResultFinding | None:
