@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tacit.cli.progress import LogProgress, build_observer
+from tacit.cli.site.join import StateLog
 from tacit.deployment.transport import flower_log
-from tacit.log_lines import SETTING, LineLog, log_context
+from tacit.log_lines import DETAILS, SETTING, LineLog, log_context
 from tacit.runs.record import Refused
 
 NOW = "2026-11-16T14:03:22.123Z"
@@ -107,3 +108,25 @@ def test_progress_of_a_deployment(capsys, monkeypatch, tmp_path) -> None:
     found = json.loads(line)
     assert (found["level"], found["run"], found["round"]) == ("WARNING", "notes-1", 2)
     assert found["message"].startswith("train: site b: policy")
+
+
+def test_a_connection_goes_to_work_and_back_in_details(
+    lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states = ["joining", "online", "working", "online", "working", "unreachable: x", "online"]
+
+    def log_states() -> list[str]:
+        lines.clear()
+        logged = StateLog(log(lines))
+        for state in states:
+            logged(state)
+        return [
+            line.removeprefix(f"{NOW} ").replace("run=- round=- hospital-a: ", "") for line in lines
+        ]
+
+    monkeypatch.delenv(DETAILS, raising=False)
+    shown = ["INFO joining", "INFO online", "WARNING unreachable: x", "INFO online"]
+    assert log_states() == shown
+    monkeypatch.setenv(DETAILS, "1")
+    assert [line for line in log_states() if not line.startswith("DEBUG")] == shown
+    assert len(lines) == len(states)

@@ -19,11 +19,13 @@ from typing import Any, Literal
 
 from tacit.printable import printable
 
-Level = Literal["INFO", "WARNING", "ERROR"]
+Level = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 SETTING = "TACIT_LOG"
 """Environment variable that selects the form of log lines: `json`, or else text. If it is set, runs
 also log their progress (`text` or `json`).
 """
+DETAILS = "TACIT_DEBUG"
+"""Environment variable that shows lines of level DEBUG, whatever its value."""
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _MOST = 100
 
@@ -84,8 +86,10 @@ class LineLog:
     now: Callable[[], str] = get_utc_time
 
     def __call__(self, sentence: str) -> None:
-        """Write a sentence under the current context."""
+        """Write a sentence under the current context; one of level DEBUG only if TACIT_DEBUG is set."""
         context = _CONTEXT.get()
+        if context.level == "DEBUG" and DETAILS not in os.environ:
+            return
         if is_json():
             self.write(format_json(context, self.now(), self.name, sentence))
             return

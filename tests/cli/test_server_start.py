@@ -42,3 +42,17 @@ def test_a_port_in_use_is_not_reported_as_listening(tmp_path: Path) -> None:
     assert server.returncode == 5
     assert "choose another port" in said
     assert "listens on" not in said
+
+
+@pytest.mark.slow
+def test_a_server_that_is_stopped_as_soon_as_it_listens_ends(tmp_path: Path) -> None:
+    ends = """
+import signal
+from pathlib import Path
+from tacit.deployment.transport.superlink.process import SuperLinkSettings, serve
+
+settings = SuperLinkSettings(Path("server"), "127.0.0.1", 0, tls=False)
+serve(settings, on_listening=lambda: signal.raise_signal(signal.SIGTERM))
+"""
+    done = subprocess.run([sys.executable, "-c", ends], cwd=tmp_path, timeout=60)
+    assert done.returncode == 0  # neither killed nor deaf to the signal

@@ -80,7 +80,7 @@ def join(
         )
     (folder / JOINED).write_text(str(os.getpid()))
     try:
-        node.run(handle, stop, lambda state: _report_state(report, state))
+        node.run(handle, stop, StateLog(report))
     finally:
         (folder / JOINED).unlink(missing_ok=True)
 
@@ -99,10 +99,22 @@ def _handle_lazily(owner: Owner) -> Callable[[bytes], bytes]:
     return lambda data: open_site().handle(data)
 
 
-def _report_state(report: LineLog, state: str) -> None:
-    """Log a state of the connection: one with a reason after a colon is a warning."""
-    with log_context(level="WARNING" if ":" in state else "INFO"):
-        report(state)
+class StateLog:
+    """Logs the states of a connection. One with a reason after a colon is a warning; going to work
+    and back is a detail, since the site logs each round once.
+    """
+
+    def __init__(self, report: LineLog) -> None:
+        self._report = report
+        self._is_online = False
+
+    def __call__(self, state: str) -> None:
+        """Log a state."""
+        is_detail = state == "working" or (state == "online" and self._is_online)
+        self._is_online = state in ("online", "working")
+        level = "WARNING" if ":" in state else "DEBUG" if is_detail else "INFO"
+        with log_context(level=level):
+            self._report(state)
 
 
 def leave(folder: SiteFolder) -> None:

@@ -79,6 +79,7 @@ class OwnerSite:
     def __init__(self, owner: Owner) -> None:
         self.owner = owner
         self._runs: dict[str, Participation] = {}
+        self._logged = ("", 0)
 
     def handle(self, data: bytes) -> bytes:
         """Respond to a message; return no bytes if it is malformed or for another site."""
@@ -144,10 +145,17 @@ class OwnerSite:
                 subject.run, subject.round_no, subject.exchange, message.digest
             )
             if body is None:
+                self._log_round(subject)
                 body = self._compute_response(run, message, book)
                 self._check_size(body)
                 book.store(subject.run, subject.round_no, subject.exchange, message.digest, body)
             return body, book.receipt()
+
+    def _log_round(self, subject: MessageSubject) -> None:
+        """Log a round once, at the first request of it that the policy allows."""
+        if subject.round_no and self._logged != (subject.run, subject.round_no):
+            self._logged = (subject.run, subject.round_no)
+            self.owner.tell("works on this round")
 
     def _respond_to_offer(self, message: SignedMessage) -> bytes:
         """Check an offer against the policy; read the rows only if it is allowed."""

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.deployment.transport.address import join_address, require_loopback
 from tacit.deployment.transport.certificates import (
@@ -43,6 +43,9 @@ from tacit.deployment.transport.server.endpoint import (
 from tacit.deployment.transport.superlink.listening_sockets import list_listening_sockets
 from tacit.errors import PeerError
 from tacit.files import replace_file
+
+if TYPE_CHECKING:
+    import uvicorn
 
 __all__ = [
     "BODY_LIMIT",
@@ -139,11 +142,12 @@ def serve(
         **log_settings,
         **certificates,
     )
-    write_endpoint(folder, ServerEndpoint(host, port, settings.tls, os.getpid()))
-    on_listening()
+    server = LimitedServer(config, limiter, gateway.people if gateway else None)
     raise_file_limit()
-    with _ignore_repeated_signals():
-        LimitedServer(config, limiter, gateway.people if gateway else None).run(sockets=[listening])
+    with _stop_on_signals(server):  # before others find the server: they may stop it at once
+        write_endpoint(folder, ServerEndpoint(host, port, settings.tls, os.getpid()))
+        on_listening()
+        server.run(sockets=[listening])
     if gateway:
         gateway.log.flush()
 
@@ -290,16 +294,18 @@ def _stop_process(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def _ignore_repeated_signals() -> Iterator[None]:
-    """Ignore SIGINT and SIGTERM in this thread: uvicorn handles them and would raise them a second
-    time.
+def _stop_on_signals(server: uvicorn.Server) -> Iterator[None]:
+    """Stop the server at SIGINT or SIGTERM, also before uvicorn handles them. After it has handled
+    one, uvicorn raises it a second time, which changes nothing more.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    previous = {
-        number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)
-    }
+
+    def stop(number: int, frame: object) -> None:
+        server.should_exit = True
+
+    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
