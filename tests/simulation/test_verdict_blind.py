@@ -149,6 +149,7 @@ def test_twenty_people(tmp_path: Path) -> None:
 
 HIGH_RATE = (
     *NO_PRIVACY, "model.name=mlp", "model.hidden=[16]", "local.optimizer=sgd", "local.lr=60", "local.epochs=3", "server.rounds=30",
+    "features.numeric=minmax",
 )  # fmt: skip
 
 

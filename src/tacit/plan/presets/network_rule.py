@@ -26,8 +26,8 @@ def fill_in_network(tree: Tree) -> Tree:
     """The training settings and the scale of numbers for a network; empty for networks with word
     embeddings or private parameters.
 
-    Settings of [local] and the server's optimiser suit each other: a plan that sets one of them gets
-    none of the others.
+    They suit each other: a plan that sets a key of [local] or the server's optimiser gets none of
+    them.
     """
     if _table(tree, "model").get("name") in _WORDED or _table(tree, "private").get("parameters"):
         return {}
@@ -37,12 +37,11 @@ def fill_in_network(tree: Tree) -> Tree:
     rounds = rounds if isinstance(rounds, int) and rounds > 0 else _ROUNDS
     rate = round(min(_LARGEST_RATE, _PATH * (1 - _MOMENTUM) / rounds), 4)
     step: Tree = {"optimizer": "momentum", "momentum": _MOMENTUM, "lr": rate}
-    scale = _scale_numbers(tree)
     if _sets_own(tree, "local", _LOCAL) or _sets_own(tree, "server", step, _SERVER):
-        return scale
+        return {}
     every = min(10, rounds)
     return {
-        **scale,
+        **_scale_numbers(tree),
         "local": _LOCAL,
         "server": {"rounds": _ROUNDS, **step, "evaluate_every": every},
     }
