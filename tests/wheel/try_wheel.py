@@ -190,7 +190,9 @@ def make_usage_errors(trial: Trial) -> None:
 
 def write_examples(trial: Trial) -> None:
     names = sorted(path.stem for path in (ROOT / "src" / "tacit" / "examples").glob("*.toml"))
-    said = execute(trial.tacit, "init", "x.toml", "--example", "nosuch", folder=trial.folder, expected=2)
+    said = execute(
+        trial.tacit, "init", "x.toml", "--example", "nosuch", folder=trial.folder, expected=2
+    )
     need(all(name in said for name in names), "an unknown example gets the list", said)
     for name in names:
         file = f"{name}-example.toml"
