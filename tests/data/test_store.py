@@ -97,7 +97,7 @@ def test_a_stored_table_with_other_cells_is_made_again_or_said(
     with serving(Manners(CONTENT)) as web:
         install(monkeypatch, entry(web.url))
         place = fetch_data_set("tiny")
-        other = pl.read_ipc(place).with_columns(x=pl.col("x") + 1)
+        other = pl.read_ipc(place.read_bytes()).with_columns(x=pl.col("x") + 1)
         other.write_ipc(place)
         assert find_data_set("tiny") is None
         assert store.read_data_set("tiny")[0]["x"].to_list() == [1, 2]

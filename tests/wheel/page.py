@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 MEGABYTE = 1 << 20
 SHOWN = 8
+FLOOR = ("llvmlite", "polars-runtime-32")
+"""The two largest packages; training and reading need them everywhere."""
 
 
 @dataclass
@@ -77,8 +79,17 @@ def _make_largest(column: Column) -> str:
             names, key=lambda name: -max(s.get(name, 0) for s in column.sizes.values())
         )
     ]
-    return "The largest packages, in MB:\n\n" + _make_table(
-        ["package", *(f"`{title}`" for title in titles)], rows
+    table = _make_table(["package", *(f"`{title}`" for title in titles)], rows)
+    return f"{_name_floor(column)}\n\nThe largest packages, in MB:\n\n{table}"
+
+
+def _name_floor(column: Column) -> str:
+    """What no smaller installation can leave out."""
+    sizes = next(iter(column.sizes.values()))
+    floor = sum(sizes.get(name, 0) for name in FLOOR) / MEGABYTE
+    return (
+        f"{' and '.join(FLOOR)} take {floor:.0f} MB together. The first compiles the training, the"
+        " second reads the tables, so no installation is smaller."
     )
 
 
