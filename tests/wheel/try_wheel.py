@@ -325,7 +325,7 @@ CHECKS: dict[str, Callable[[Trial], None]] = {
     "read-only package, unwritable home": run_read_only,
     "`tacit[site]`, and a site's packages alone": install_site,
     "server and two sites train over TLS": join,
-    "`tacit-papers` beside it": install_papers,
+    "`tacit-papers` added": install_papers,
 }
 
 
