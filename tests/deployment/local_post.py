@@ -28,7 +28,8 @@ class LocalPost:
     """Carries letters to sites of the same process; `spoil` may change what a site replies, and sites `away` are offline."""
 
     def __init__(self, sites: dict[str, OwnerSite]) -> None:
-        self.sites, self.replies, self.count = sites, [], 0
+        self.sites, self.count = sites, 0
+        self.replies: list[tuple[str, bytes | None]] = []
         self.away: set[str] = set()
         self.spoil: Callable[[str, bytes], bytes | None] = lambda site, reply: reply
 

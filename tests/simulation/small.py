@@ -1,6 +1,7 @@
 """A small real job: made-up reviews in a CSV, and a plan that runs them in a second."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ def write_csv(path: Path, rows: int = 400) -> Path:
 
 
 def small_plan(source: Path, **changes: object) -> plan.Plan:
-    tree = {
+    tree: dict[str, Any] = {
         "name": "small",
         "seed": 3,
         "data": {
