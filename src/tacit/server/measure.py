@@ -7,6 +7,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+LARGEST_LOSS = 1e39
+"""The loss of a model that diverged beyond what numbers can hold: a record has finite numbers only."""
+
 
 def measure(logits: NDArray[np.float32], labels: NDArray[np.int32]) -> dict[str, float]:
     """Compute auc, accuracy, f1 and loss of predictions: one logit per row for two classes, else
@@ -14,23 +17,34 @@ def measure(logits: NDArray[np.float32], labels: NDArray[np.int32]) -> dict[str,
 
     AUC and F1 are macro averages over classes when there are more than two; AUC then compares each
     class with the rest, over the classes that occur. Edge case: a test set with a single class has
-    AUC 0.5 by definition.
+    AUC 0.5 by definition. Of logits that are NaN or infinite every metric is finite, and the loss is
+    at most `LARGEST_LOSS`.
     """
-    exact: NDArray[np.float64] = logits.astype(np.float64)
-    if exact.shape[1] == 1:
-        return _measure_two_classes(exact[:, 0], labels)
-    return _measure_many_classes(exact, labels)
+    exact = _bound_logits(logits)
+    found = (
+        _measure_two_classes(exact[:, 0], labels)
+        if exact.shape[1] == 1
+        else _measure_many_classes(exact, labels)
+    )
+    return {**found, "loss": compute_loss(logits, labels)}
 
 
 def compute_loss(
     logits: NDArray[np.float32] | NDArray[np.float64], labels: NDArray[np.int32]
 ) -> float:
     """Compute the mean cross-entropy of predictions, without the other metrics of `measure`."""
-    exact: NDArray[np.float64] = logits.astype(np.float64)
+    if np.isnan(logits).any():
+        return LARGEST_LOSS
+    exact = _bound_logits(logits)
     if exact.shape[1] == 1:
         return float((np.logaddexp(0.0, exact[:, 0]) - labels * exact[:, 0]).mean())
     log_share = exact - np.logaddexp.reduce(exact, axis=1, keepdims=True)
     return float(-log_share[np.arange(len(labels)), labels].mean())
+
+
+def _bound_logits(logits: NDArray[np.float32] | NDArray[np.float64]) -> NDArray[np.float64]:
+    largest = float(np.finfo(np.float32).max)
+    return np.nan_to_num(logits.astype(np.float64), nan=0.0, posinf=largest, neginf=-largest)
 
 
 def predict_classes(logits: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -58,7 +72,6 @@ def _measure_two_classes(logit: NDArray[np.float64], labels: NDArray[np.int32]) 
         "auc": _compute_auc(logit, labels == 1),
         "accuracy": float((guess == labels).mean()),
         "f1": _compute_f1(guess, labels, 2)[-1],
-        "loss": compute_loss(logit[:, None], labels),
     }
 
 
@@ -75,7 +88,6 @@ def _measure_many_classes(
         ),
         "accuracy": float((guess == labels).mean()),
         "f1": float(np.mean(_compute_f1(guess, labels, logits.shape[1]))),
-        "loss": compute_loss(logits, labels),
     }
 
 
