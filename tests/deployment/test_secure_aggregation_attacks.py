@@ -172,7 +172,7 @@ def test_honest_sites_confirm_each_other_and_answer(network) -> None:
     part = ask_helper(servers["c"], answers)
     assert part
     trusted = "updates stay hidden unless the server and all helpers (c) collude"
-    assert all(trusted in said[-1] for said in network.told.values())
+    assert all(trusted in " ".join(said) for said in network.told.values()), network.told
 
 
 @pytest.mark.parametrize("pinned", [False, True])
