@@ -20,6 +20,7 @@ from tests.deploy.walk import Walk, WalkError
 ROOT = Path(__file__).resolve().parents[2]
 NEWER = "99.0.0"
 SHORT = PLAN.replace("900", "600")
+CENTRAL = SHORT.partition("[secure_aggregation]")[0]
 USING = SHORT + "\n[ledger]\nnovelty = 3\n"
 _KEY = '    novelty: int = 0\n    """Not known to older versions."""\n'
 
@@ -36,7 +37,9 @@ class Case:
 
 
 CASES = [
-    Case("old server, new sites", "old", "new", SHORT),
+    Case("old server, new sites", "old", "new", CENTRAL),
+    # Sites agree on every setting before they aggregate securely, and an older server does not state all.
+    Case("old server, new sites, secure aggregation", "old", "new", SHORT, f"Tacit {NEWER} here"),
     Case("new server, old sites", "new", "old", SHORT),
     Case("new server, old sites, a new key", "new", "old", USING, f"Tacit {NEWER} needed"),
     Case("old server, new sites, a new key", "old", "new", USING, "ledger.novelty: unknown key"),
