@@ -191,7 +191,7 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     "RowSharing.release": lambda: release._choose_key(FRAME, COLUMNS, share_with("release")),
     "RowSharing.counts": lambda: release.decide_release(TABLE, CLIENTS, share_with("counts"), ROOT),
     "RowSharing.server_steps": lambda: choose_member_pace(
-        share_with("server_steps"), plan.Local(), 1.0
+        share_with("server_steps"), plan.Local(), 1, 1
     ),
     "Features.text": lambda: _encode_text(FRAME, COLUMNS, features_with("text"), None),  # type: ignore[arg-type]
     "Features.counts": lambda: hashed_text.weigh_entries(

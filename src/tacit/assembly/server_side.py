@@ -40,16 +40,20 @@ def build_first_model(
     return train_first_model(plan, learner, draws, rows, module)
 
 
-def choose_member_pace(share: RowSharing, local: Local, client_rows: float) -> Local:
+def choose_member_pace(
+    share: RowSharing | None, local: Local, clients_weight: int, clients: int
+) -> Local:
     """Choose the local settings with which the server trains on disclosed rows.
 
-    `client_rows` is the average number of rows of a client, as clients declared it.
+    `clients_weight` is the number of rows that all `clients` keep, as they declared it.
     """
+    if share is None:
+        return local
     match share.server_steps:
         case "all_rows":
             return local
         case "as_client":
-            steps = training.local_steps(local, math.ceil(client_rows))
+            steps = training.local_steps(local, math.ceil(clients_weight / max(1, clients)))
             return replace(
                 local, batch=None, batches=max(1, steps // (local.epochs or 1)), steps=None
             )

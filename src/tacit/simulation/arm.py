@@ -319,15 +319,15 @@ class SimulatedArm:
         disclosure = self.disclosure
         if disclosure is None or disclosure.rows.height == 0:
             return nobody
-        learner, pace = self.learner, self.plan.local
-        if self.plan.data.share is not None:
-            typical = disclosure.clients_weight / max(1, len(disclosure.clients))
-            pace = choose_member_pace(self.plan.data.share, self.plan.local, typical)
+        learner, clients = self.learner, len(disclosure.clients)
+        pace = choose_member_pace(
+            self.plan.data.share, self.plan.local, disclosure.clients_weight, clients
+        )
         if pace != self.plan.local:
             learner = self._build_learner(pace, disclosure.train, disclosure.holders)
         return build_member(
             learner,
-            len(disclosure.clients),
+            clients,
             disclosure.rows.height,
             disclosure.clients_weight,
             self.setting.draws,

@@ -141,10 +141,10 @@ class ServerSide:
             return nobody
         own = self._encode(rows)
         holder = Clients(order=np.arange(len(own)), starts=np.array([0, len(own)]))
-        weight, local = self.given.clients_weight, self.plan.local
-        if self.plan.data.share is not None:
-            typical = weight / max(1, self.terms.clients)
-            local = choose_member_pace(self.plan.data.share, local, typical)
+        weight = self.given.clients_weight
+        local = choose_member_pace(
+            self.plan.data.share, self.plan.local, weight, self.terms.clients
+        )
         learner = training.build(self.plan.model, local, own, holder)
         return build_member(learner, 0, len(own), weight, self.given.draws)
 
