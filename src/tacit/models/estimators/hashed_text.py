@@ -18,16 +18,15 @@ from tacit.plan import Columns, Features, text_problems
 class HashedText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The hashed words of each text, as a sparse matrix of zeros and ones, `buckets` wide.
 
-    `words` defines a word: any script, with numbers, hashtags and emoji ("unicode"), or runs of
-    letters a-z ("letters"). `counts`, `ngrams`, `characters`, `list` and `rarity` are those of a
-    plan's features: word counts, neighbouring words, character n-grams, and weights by a public
-    list of words.
+    Every argument is the key of that name in a plan's `[features]`, with the same default: a plan
+    and this class hash a text to the same buckets. `words` defines a word: runs of letters a-z
+    ("letters"), or any script, with numbers, hashtags and emoji ("unicode").
 
     Guarantees: stateless. There is no vocabulary and `fit` reads nothing, so it has no privacy loss
     and is optional; the row of a text depends on that text alone. The hash is public: it hides no
     word.
 
-    >>> HashedText(buckets=5000, words="letters").transform(["cats and dogs"]).indices.tolist()
+    >>> HashedText(buckets=5000).transform(["cats and dogs"]).indices.tolist()
     [283, 3225, 4279]
     """
 
@@ -35,12 +34,14 @@ class HashedText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self,
         buckets: int = 5000,
         *,
-        words: Literal["unicode", "letters"] = "unicode",
+        words: Literal["letters", "unicode"] = "letters",
         counts: Literal["presence", "counts", "sublinear"] = "presence",
         ngrams: int = 1,
         characters: tuple[int, ...] = (),
         list: str | None = None,
         rarity: float = 0.0,
+        base: int = 31,
+        stop_words: bool = False,
     ) -> None:
         self.buckets = buckets
         self.words = words
@@ -49,6 +50,8 @@ class HashedText(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.characters = characters
         self.list = list
         self.rarity = rarity
+        self.base = base
+        self.stop_words = stop_words
 
     def fit(self, X: object = None, y: object = None) -> Self:
         """Do nothing: the texts are not read."""
