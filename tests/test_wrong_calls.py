@@ -61,6 +61,8 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "labels that are all missing": (lambda: tacit.run(plan(), rows=FRAME.with_columns(risk=None)), "the column is empty"),
     "a module by its name": (lambda: tacit.run(plan(), rows=ROWS, module="mlp"), "got the text 'mlp'"),
     "an observer that observes nothing": (lambda: tacit.run(plan(), rows=ROWS, observer=3), r"tacit\.Silence\(\)"),  # type: ignore[arg-type]
+    "a callback that cannot be called": (lambda: tacit.run(plan(), rows=ROWS, on_entry="print"), "on_entry=str must be a function of an entry"),  # type: ignore[arg-type]
+    "a callback of one argument": (lambda: tacit.run(plan(), rows=ROWS, on_entry=lambda entry: None), r"as in on_entry\(entry, folder\)"),  # type: ignore[arg-type,misc]
     "a run by a number": (lambda: tacit.load(3), "must be the name of a run"),  # type: ignore[arg-type]
     "a run that is not there": (lambda: tacit.Run("nope"), "start one with `tacit run PLAN`"),
     # modules

@@ -17,17 +17,26 @@ from safetensors.numpy import load_file
 
 from tacit import data, report, simulation
 from tacit import plan as plans
-from tacit.api.arguments import check_module, check_observer, check_run_name, load_plan, read_table
+from tacit.api.arguments import (
+    check_callback,
+    check_module,
+    check_observer,
+    check_run_name,
+    load_plan,
+    read_table,
+)
 from tacit.api.client_parts import find_client_parts
 from tacit.api.module_plan import build_module_plan
 from tacit.models.export.card import ModelCard, render_card
 from tacit.models.export.folder import PRIVATE_PART, SHARED_PART, USES
 from tacit.plan import Features, Plan, Privacy
 from tacit.progress import choose_observer
+from tacit.protocol.observer import ObserverGroup
 from tacit.runs import record, run_folder
 from tacit.runs.named_runs import find_model_folder, locate_run
 from tacit.runs.record import RUN, Entry, Finished, Prepared, Round
 from tacit.simulation.advice.starter import make_starter
+from tacit.tracking import EntryCallback, OnEntry
 
 if TYPE_CHECKING:
     from tacit.models.client_models import UnknownClients
@@ -56,6 +65,7 @@ def run(
     module: object | None = None,
     folder: str | Path = RUNS,
     observer: simulation.Observer | None = None,
+    on_entry: OnEntry | None = None,
 ) -> Run:
     """Run a plan, or the plan in a TOML file, to its end and return the run.
 
@@ -63,12 +73,16 @@ def run(
     data set, or any iterable of dicts) when `plan.data.source` is "given"; `module` is an
     nn.Module that replaces `plan.model`. Without an observer, progress is shown on a terminal and in
     a notebook; `observer=tacit.Silence()` shows none.
+
+    `on_entry(entry, folder)` is called with each entry of the record as it is written, and the run's
+    folder. If it raises an exception, a warning says so, and the run continues without it.
     """
     made = load_plan(plan)
     check_observer(observer)
+    check_callback(on_entry)
     if module is not None:
         check_module(module)
-    with _watch(observer) as watching:
+    with _watch(observer, on_entry) as watching:
         place = simulation.start(made, Path(folder), watching, rows, module)
     report.write(place)
     return Run(place, module=module, allow_code=True)
@@ -85,6 +99,7 @@ def train(
     rounds: int | None = None,
     folder: str | Path = RUNS,
     observer: simulation.Observer | None = None,
+    on_entry: OnEntry | None = None,
 ) -> Run:
     """Train an nn.Module on the rows of clients, and return the finished run.
 
@@ -93,9 +108,11 @@ def train(
     owner of each row, or is a number of clients among whom rows are divided at random. `privacy` is
     a preset, an epsilon per run for each client, or a table; `features` says how rows become model
     inputs. `run.plan` has all other settings; to change them, pass a plan and `module` to `run`.
+    `on_entry` is called as by `run`.
     """
     check_module(module, "train")
     check_observer(observer)
+    check_callback(on_entry)
     table = read_table(rows, label)
     given = None if isinstance(table, str | Path) else table if isinstance(rows, Iterator) else rows
     made = build_module_plan(
@@ -107,7 +124,7 @@ def train(
         features=features,
         rounds=rounds,
     )
-    return run(made, rows=given, module=module, folder=folder, observer=observer)
+    return run(made, rows=given, module=module, folder=folder, observer=observer, on_entry=on_entry)
 
 
 def resume(
@@ -117,15 +134,18 @@ def resume(
     module: object | None = None,
     folder: str | Path = RUNS,
     observer: simulation.Observer | None = None,
+    on_entry: OnEntry | None = None,
     allow_code: bool = False,
 ) -> Run:
     """Resume a stopped run, given by its path or its name in `folder`, and return it when finished.
 
-    With `allow_code`, Python code that the run's plan names is imported and run.
+    With `allow_code`, Python code that the run's plan names is imported and run. `on_entry` is called
+    as by `run`; its first entry is `Resumed`, and later entries replace those after that round.
     """
     place = locate_run(check_run_name(run), Path(folder))
     check_observer(observer)
-    with _watch(observer) as watching:
+    check_callback(on_entry)
+    with _watch(observer, on_entry) as watching:
         done = simulation.resume(place, watching, rows, module, allow_code=allow_code)
     report.write(done)
     return Run(done, module=module, allow_code=allow_code)
@@ -153,13 +173,16 @@ def load(
 
 
 @contextmanager
-def _watch(observer: simulation.Observer | None) -> Iterator[simulation.Observer]:
-    """Yield the observer, or a progress display on a terminal or in a notebook."""
+def _watch(
+    observer: simulation.Observer | None, on_entry: OnEntry | None
+) -> Iterator[simulation.Observer]:
+    """Yield the observer, or a progress display on a terminal or in a notebook, with the callback."""
+    callbacks = [EntryCallback(on_entry)] if on_entry is not None else []
     if observer is not None:
-        yield observer
+        yield ObserverGroup(observer, *callbacks) if callbacks else observer
         return
     with choose_observer() as watching:
-        yield watching
+        yield ObserverGroup(watching, *callbacks) if callbacks else watching
 
 
 class Run:

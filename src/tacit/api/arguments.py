@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
+from inspect import signature
 from pathlib import Path
 
 import polars as pl
@@ -59,6 +61,25 @@ def check_observer(observer: object) -> None:
             f"observer={type(observer).__name__} must have the methods {', '.join(_OBSERVER)}, but"
             f" {missing[0]} is missing; tacit.Silence() shows no progress"
         )
+
+
+def check_callback(on_entry: object) -> None:
+    """Raise PlanError unless `on_entry` is None or can be called with an entry and a folder."""
+    if on_entry is None:
+        return
+    if not callable(on_entry):
+        raise PlanError(
+            f"on_entry={type(on_entry).__name__} must be a function of an entry and the run's folder;"
+            " leave it out for none"
+        )
+    with suppress(ValueError):  # some built-in functions have no signature
+        try:
+            signature(on_entry).bind(None, None)
+        except TypeError as error:
+            raise PlanError(
+                "on_entry must take two arguments, an entry of the record and the run's folder, as"
+                f" in on_entry(entry, folder); this function does not ({error})"
+            ) from None
 
 
 def check_run_name(run: object) -> str | Path:

@@ -69,3 +69,40 @@ class Silence:
 
     def pictures(self, done: int, total: int) -> None:
         """Ignore."""
+
+
+class ObserverGroup:
+    """Passes every event to several observers, in their order."""
+
+    def __init__(self, *members: Observer) -> None:
+        self._members = members
+
+    def opened(self, folder: Path) -> None:
+        """Pass on."""
+        for member in self._members:
+            member.opened(folder)
+
+    def entry(self, entry: Entry) -> None:
+        """Pass on."""
+        for member in self._members:
+            member.entry(entry)
+
+    def clients(self, arm: str, round_no: int, done: int, total: int) -> None:
+        """Pass on."""
+        for member in self._members:
+            member.clients(arm, round_no, done, total)
+
+    def site(self, state: SiteState) -> None:
+        """Pass on."""
+        for member in self._members:
+            member.site(state)
+
+    def fetched(self, what: str, done: int, total: int | None) -> None:
+        """Pass on."""
+        for member in self._members:
+            member.fetched(what, done, total)
+
+    def pictures(self, done: int, total: int) -> None:
+        """Pass on."""
+        for member in self._members:
+            member.pictures(done, total)
