@@ -37,11 +37,8 @@ CASES: dict[str, Plan] = {
         "data", deal="every_round"
     ),
     "regime = 'central': sites train together; use 'federated'": replace(PLAN, regime="central"),
-    "public: takes the center's rows from the clients'; name public.source": replace(
+    "public: takes the server's rows from the clients'; name public.source": replace(
         PLAN, public=Public()
-    ),
-    "features.project: needs public rows at every site; leave it out": changed(
-        "features", project=5
     ),
     "private.words: needs 'all', since the words of a shared table would have to be told first": (
         changed("features", text="words")

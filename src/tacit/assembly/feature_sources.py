@@ -23,12 +23,14 @@ class FeatureSources:
 
     `secret` is shared by all clients; the server has none. `reader` is the frozen network that
     reads images; None where pixels are used, or there are no images. `listed_words` are the words
-    of the plan's public list, most frequent first; only fitting needs them.
+    of the plan's public list, most frequent first; only fitting needs them. `projection` is the one
+    that the server of a run between sites fitted on its public rows.
     """
 
     secret: bytes = b""
     reader: features.Reader | None = None
     listed_words: tuple[str, ...] = ()
+    projection: features.Projection | None = None
 
 
 def gather_feature_sources(
@@ -37,9 +39,11 @@ def gather_feature_sources(
     secret: bytes = b"",
     progress: data.Progress | None = None,
     image_progress: ImageProgress | None = None,
+    *,
+    projection: features.Projection | None = None,
 ) -> FeatureSources:
     """Find the image reader and the public word list that the settings name; download them where
-    they are not in the cache.
+    they are not in the cache. `projection` is one that was fitted elsewhere.
     """
     words: tuple[str, ...] = ()
     if settings.list and columns.text:
@@ -48,6 +52,7 @@ def gather_feature_sources(
         secret=secret,
         reader=find_image_reader(columns, settings, progress, image_progress),
         listed_words=words,
+        projection=projection,
     )
 
 

@@ -35,14 +35,19 @@ class RowlessModel:
 
 
 def build_rowless_model(
-    plan: Plan, statistics: ColumnStatistics, draws: Draws, folder: Path
+    plan: Plan,
+    statistics: ColumnStatistics,
+    draws: Draws,
+    folder: Path,
+    projection: features.Projection | None = None,
 ) -> RowlessModel:
     """Build a plan's learner and features from the statistics of all sites.
 
     `folder` would hold private parameters of clients, if there were any; it is not created.
+    `projection` is the one that the sites of the run received.
     """
     columns = plan.data.columns
-    sources = gather_feature_sources(columns, plan.features)
+    sources = gather_feature_sources(columns, plan.features, projection=projection)
     fitted = fit_features(plan, statistics, columns, sources)
     # Without rows there are no words, so no public vectors of any are needed.
     wordless = replace(plan, private=replace(plan.private, start="random"))

@@ -45,6 +45,7 @@ def fit_features(
         public,
         sources.listed_words,
         plan.agree_values(columns),
+        sources.projection,
     )
 
 

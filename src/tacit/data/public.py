@@ -78,7 +78,8 @@ def read_public_rows(
     asked = (
         replace(columns, client=None, split=None, quasi=()) if _takes_roles(source) else Columns()
     )
-    settings = Data(source=source, columns=asked)
+    # A file is public as a whole; a named data set has test rows, which are evaluated on.
+    settings = Data(source=source, columns=asked, test=0.0 if _takes_roles(source) else Data.test)
     rows = load(settings, draws, progress=progress, schema=schema).train
     missing = [name for name in needed if name not in rows.columns]
     if missing:

@@ -12,7 +12,9 @@ import numpy as np
 from tacit.assembly.agreement import RunFacts
 from tacit.column_statistics.number_format import NumberFormat
 from tacit.column_statistics.statistics import ColumnStatistics
+from tacit.deployment.shared_projection import ProjectionBody
 from tacit.errors import WireError
+from tacit.features import Projection
 from tacit.printable import is_plain_name
 from tacit.protocol.messages import Frame
 from tacit.protocol.round import Names, Request
@@ -156,7 +158,7 @@ class Terms(_Strict, frozen=True, kw_only=True):
     key of the public randomness. `helpers` are public keys, and `helps` lists the site of each
     helper in the same order. `identity` is set only in runs with simulated noise; otherwise each
     party computes it (`run_digest`). `read_record_key` is the public key that verifies the
-    signature of the server's record.
+    signature of the server's record. `projection` is fitted on the server's public rows.
     """
 
     run: Word
@@ -168,6 +170,7 @@ class Terms(_Strict, frozen=True, kw_only=True):
     helpers: list[bytes] = []
     helps: list[Word] = []
     read_record_key: Annotated[bytes, msgspec.Meta(max_length=32)] = b""
+    projection: ProjectionBody | None = None
 
     def __post_init__(self) -> None:
         first, names = 0, set[str]()
@@ -186,6 +189,10 @@ class Terms(_Strict, frozen=True, kw_only=True):
     def clients(self) -> int:
         """Number of clients of all sites."""
         return sum(member.clients for member in self.members)
+
+    def read_projection(self) -> Projection | None:
+        """Build the projection of image features; None if the terms have none."""
+        return self.projection.read() if self.projection else None
 
     def facts(self, digest: str) -> RunFacts:
         """The facts of the run; `digest` is that of plan and terms, as the caller computed it."""

@@ -84,11 +84,8 @@ def _problems(plan: Plan) -> list[str]:
     obstacles[f"regime = {plan.regime!r}: sites train together; use 'federated'"] = (
         plan.regime != "federated"
     )
-    obstacles["public: takes the center's rows from the clients'; name public.source"] = (
+    obstacles["public: takes the server's rows from the clients'; name public.source"] = (
         plan.public is not None and plan.public.source is None
-    )
-    obstacles["features.project: needs public rows at every site; leave it out"] = (
-        plan.features.project is not None
     )
     obstacles[
         "private.words: needs 'all', since the words of a shared table would have to be told first"

@@ -135,13 +135,15 @@ def fit_statistics(
     public: pl.DataFrame | None = None,
     ordered: tuple[str, ...] = (),
     agreed: AgreedValues | None = None,
+    projection: Projection | None = None,
 ) -> Fitted:
     """Fit features on the merged statistics of all sites, and describe what these release.
 
     `secret` is shared by the clients, for columns that are quantised under it; `reader` is the
     frozen network that `settings.image` names; `public` are the rows on which `settings.project` is
     fitted, `ordered` the words of the public list, most frequent first. What the plan states
-    (`agreed`) replaces any statistic and releases nothing.
+    (`agreed`) replaces any statistic and releases nothing. A `projection` that was fitted elsewhere
+    replaces `public`.
     """
     check_roles(columns, settings)
     check_reader(columns, settings, reader)
@@ -153,7 +155,8 @@ def fit_statistics(
             f"the label column {columns.label!r} must have at least two classes in the training"
             f" rows, got {len(statistics.classes)}; use more rows or another label"
         )
-    projection = _projection(columns, settings, statistics.pixels or 0, reader, public)
+    if projection is None:
+        projection = _projection(columns, settings, statistics.pixels or 0, reader, public)
     scaled = columns.numeric if settings.numeric != "raw" else ()
     missing = statistics.missing if settings.missing is None else settings.missing
     return Fitted(

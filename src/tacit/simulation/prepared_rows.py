@@ -166,6 +166,13 @@ def divide_rows(plan: Plan) -> tuple[data.Table, Clients]:
     return table, _divide_clients(plan, draws, table)[0]
 
 
+def read_public_rows(plan: Plan) -> pl.DataFrame:
+    """The server's public rows of a simulated run, as read."""
+    _, public = _load_table(plan, Draws.seeded(plan.seed), None, None)
+    assert public is not None, "a plan without [public] has no public rows"
+    return public
+
+
 def trained_on(plan: Plan) -> tuple[data.Table, Clients]:
     """The rows of a simulated run as read, and the rows that each client trains on."""
     draws = Draws.seeded(plan.seed)

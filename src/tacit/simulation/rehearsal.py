@@ -15,7 +15,7 @@ from tacit.errors import PlanError
 from tacit.plan import Plan, pin_own_parts
 from tacit.randomness import Draws
 from tacit.simulation.fingerprint import compute_data_fingerprints
-from tacit.simulation.prepared_rows import divide_rows, prepare
+from tacit.simulation.prepared_rows import divide_rows, prepare, read_public_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +41,7 @@ def prepare_rehearsal(plan: Plan, folder: Path, sites: int) -> Rehearsal:
             f"data.clients: there must be at least one client per site, got {len(clients):,} for"
             f" {sites} sites"
         )
+    identity = compute_data_fingerprints(plan, prepare(plan, Draws.seeded(plan.seed))).identity
     folder.mkdir(parents=True, exist_ok=True)
     owner = find_free_name("client", table.train.columns)
     files = []
@@ -54,9 +55,20 @@ def prepare_rehearsal(plan: Plan, folder: Path, sites: int) -> Rehearsal:
             pl.Series(owner, [f"{one:08d}" for one in owners])
         ).write_parquet(path)
         files.append(path)
+    plan = _write_public_rows(plan, folder)
     test = folder / "test.parquet"
     table.test.write_parquet(test)
     columns = replace(table.columns, client=owner, split=None)
     settings = replace(plan.data, columns=columns, test=0.0, validation=0.0)
-    identity = compute_data_fingerprints(plan, prepare(plan, Draws.seeded(plan.seed))).identity
     return Rehearsal(plan=replace(plan, data=settings), files=files, test=test, identity=identity)
+
+
+def _write_public_rows(plan: Plan, folder: Path) -> Plan:
+    """Write the public rows that the plan takes from the training rows to a file of the server, and
+    name it in the plan. A plan whose public rows have a source of their own is left as it is.
+    """
+    if plan.public is None or plan.public.source is not None:
+        return plan
+    path = folder / "public.parquet"
+    read_public_rows(plan).write_parquet(path)
+    return replace(plan, public=replace(plan.public, source=str(path.resolve()), share=1.0))

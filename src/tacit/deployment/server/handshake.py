@@ -26,7 +26,9 @@ from tacit.deployment.server.compare_sites import check_sites_agree
 from tacit.deployment.server.messenger import Messenger
 from tacit.deployment.server.missing_replies import build_quorum_error, list_reasons
 from tacit.deployment.server.open_exchange import Replies
+from tacit.deployment.server.public_rows import fit_own_projection
 from tacit.deployment.server.sent_plan import SentPlan
+from tacit.deployment.shared_projection import ProjectionBody
 from tacit.errors import RunError, WireError
 from tacit.plan import Plan
 from tacit.plan.codec import readable
@@ -141,6 +143,7 @@ class Handshake:
             first += one.clients
         check_sites_agree(self.plan.name, {site: one.seen for site, one in opened.items()})
         seen = merge_statistics([one.seen.statistics() for one in opened.values()])
+        projection = fit_own_projection(self.plan, seen, self.draws)
         helps = self._helpers(list(opened))
         for site in helps:
             self._check_helper_key(site, opened[site].helper_key)
@@ -154,6 +157,7 @@ class Handshake:
             helpers=[opened[site].helper_key for site in helps],
             helps=helps,
             read_record_key=self.read_record_key,
+            projection=ProjectionBody.of(projection) if projection else None,
         )
 
     def _largest_weight(self, opened: dict[str, OfferResponse]) -> int:

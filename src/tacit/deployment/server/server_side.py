@@ -32,6 +32,7 @@ from tacit.deployment.agenda import MEASURE, is_measured
 from tacit.deployment.bodies import Counts, MeasureResponse, Terms
 from tacit.deployment.server.carrier import SitesCarrier
 from tacit.deployment.server.messenger import Messenger
+from tacit.deployment.server.public_rows import read_own_rows
 from tacit.plan import Plan
 from tacit.privacy.claim import Claim, GaussianNoise
 from tacit.protocol.exchanges.train import Member, nobody
@@ -71,7 +72,11 @@ class ServerSide:
         self.plan, self.terms, self.given = plan, terms, given
         self.columns = plan.data.columns
         built = build_rowless_model(
-            plan, terms.seen.statistics(), given.draws, given.folder / "no clients"
+            plan,
+            terms.seen.statistics(),
+            given.draws,
+            given.folder / "no clients",
+            terms.read_projection(),
         )
         self.fitted, self.rows, self._encode = built.fitted, built.rows, built.encode
         self.learner, self.stored_features = built.learner, built.stored_features
@@ -108,13 +113,7 @@ class ServerSide:
     def _public(self) -> Rows | None:
         if self.plan.public is None:
             return None
-        classes = pl.Enum(self.fitted.classes)
-        draws = self.given.draws.at("center", "rows")
-        return self._encode(
-            data.read_public_rows(
-                self.plan.public, self.columns, classes, draws, schema=self.plan.schema
-            )
-        )
+        return self._encode(read_own_rows(self.plan, self.fitted.classes, self.given.draws))
 
     def _test_rows(self) -> Rows | None:
         """The server's own test rows, encoded."""
@@ -261,7 +260,7 @@ def _read_claims(
 def build_release_schema(plan: Plan, terms: Terms) -> pl.Schema:
     """Columns and types of the rows that sites disclose."""
     columns = plan.data.columns
-    sources = gather_feature_sources(columns, plan.features)
+    sources = gather_feature_sources(columns, plan.features, projection=terms.read_projection())
     fitted = fit_features(plan, terms.seen.statistics(), columns, sources)
     table = expand_categories(build_empty_table(columns, fitted))
     return table.select([*list_released_columns(columns), columns.label or ""]).schema

@@ -29,6 +29,7 @@ from tacit.deployment.bodies import (
     Terms,
 )
 from tacit.deployment.confirmation import check_confirmations, run_digest, sign_digest
+from tacit.deployment.shared_projection import check_projection
 from tacit.deployment.site import client_parts
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.permission import refuse_too_large, refuse_unless_allowed
@@ -297,7 +298,10 @@ class Participation:
         before it is built.
         """
         plan, columns = self.plan, self.rows.table.columns
-        sources = gather_feature_sources(columns, plan.features)
+        projection = terms.read_projection()
+        sources = gather_feature_sources(columns, plan.features, projection=projection)
+        width = sources.reader.width if sources.reader else terms.seen.pixels
+        check_projection(plan, projection, width)
         fitted = fit_features(plan, terms.seen.statistics(), columns, sources)
         inputs = (
             features.count_inputs(columns, plan.features, fitted)

@@ -285,7 +285,7 @@ def build(
 ) -> SiteSide:
     """Build a site's side of a run; `digest` is that of plan and terms, as the site computed it."""
     own = terms.find_member(name)
-    encoded = encode_rows(plan, rows, terms.seen.statistics(), root, own.first)
+    encoded = encode_rows(plan, rows, terms, root, own.first)
     parts = PrivateParts(folder=folder / PRIVATE, draws=root, lexicon=encoded.lexicon)
     learner = build_learner(plan, encoded.train, encoded.train_clients, parts)
     facts = terms.facts(digest)

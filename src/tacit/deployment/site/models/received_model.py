@@ -74,7 +74,11 @@ def receive_model(owner: Owner, message: SignedMessage, load_side: Callable[[], 
     found = read_delivered_record(delivery.record, terms)
     check_agreement(found, plan, terms, packed_terms)
     built = build_rowless_model(
-        plan, terms.seen.statistics(), Draws.seeded(0), find_run_folder(owner, run) / "none"
+        plan,
+        terms.seen.statistics(),
+        Draws.seeded(0),
+        find_run_folder(owner, run) / "none",
+        terms.read_projection(),
     )
     if built.learner.size > policy.limits.max_parameters:
         raise PolicyError(

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from tacit import data
 from tacit.assembly.feature_sources import find_client_secret, gather_feature_sources
 from tacit.assembly.rows import encode_tables, fit_features, keep_classes
-from tacit.column_statistics.statistics import ColumnStatistics
 from tacit.data import k_anonymity
 from tacit.data.roles.roles import find_free_name
+from tacit.deployment.bodies import Terms
 from tacit.deployment.site.measures import MeasuredRows
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.rows.disclosed_statistics import list_common_values
@@ -264,10 +264,10 @@ def _without_erased(
 
 
 def encode_rows(
-    plan: Plan, rows: SiteRows, seen: ColumnStatistics, root: Draws, first: int
+    plan: Plan, rows: SiteRows, terms: Terms, root: Draws, first: int
 ) -> EncodedSiteRows:
-    """Encode the rows with the statistics of all sites; `first` is the public name of the first
-    client here.
+    """Encode the rows with the statistics of all sites in the terms; `first` is the public name of
+    the first client here.
 
     Where the plan discloses rows, the site decides here which ones: they are left out of training.
     """
@@ -278,8 +278,10 @@ def encode_rows(
     elif plan.data.local_test:
         clients, held = data.hold_out(clients, plan.data.local_test, root.at("local-test"), first)
     secret = find_client_secret(plan, root)
-    sources = gather_feature_sources(table.columns, plan.features, secret)
-    fitted = fit_features(plan, seen, table.columns, sources)
+    sources = gather_feature_sources(
+        table.columns, plan.features, secret, projection=terms.read_projection()
+    )
+    fitted = fit_features(plan, terms.seen.statistics(), table.columns, sources)
     known = replace(
         table,
         train=_prepared(table.train, table, fitted.classes),
