@@ -86,6 +86,7 @@ EXTRAS = {
     "fastexcel": "excel",
     "google": "site",
     "httpx": "site",
+    "starlette": "ui",
     "uvicorn": "server",
     "pyarrow": "arrow",
     "sklearn": "sklearn",

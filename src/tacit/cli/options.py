@@ -153,3 +153,33 @@ def count_jobs(wanted: int | None) -> int:
     if wanted is not None and wanted < 1:
         raise PlanError(f"--jobs must be at least 1, got {wanted}; omit it for one run per core")
     return wanted or len(os.sched_getaffinity(0))
+
+
+PageHost = Annotated[
+    str,
+    typer.Option(
+        "--host", help="Address of the pages; beyond loopback they require TLS and a password."
+    ),
+]
+PagePort = Annotated[int, typer.Option("--port", help="Port of the pages; 0 chooses a free one.")]
+PageName = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--name", metavar="HOST", help="A host name by which browsers reach the pages; repeatable."
+    ),
+]
+PageCertificate = Annotated[
+    Path | None, typer.Option("--tls-cert", metavar="FILE", help="Certificate for TLS (PEM).")
+]
+PageKey = Annotated[
+    Path | None,
+    typer.Option("--tls-key", metavar="FILE", help="Private key of the certificate (PEM)."),
+]
+PasswordFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--password-file",
+        metavar="FILE",
+        help="A file with the password of the pages, readable by you alone.",
+    ),
+]

@@ -21,7 +21,7 @@ from tacit.cli.site import backup, erase, join, ledger, models, peers, policy, s
 from tacit.cli.site import check as site_check
 from tacit.cli.site import doctor as site_doctor
 from tacit.cli.site import init as site_init
-from tacit.cli.top import check, export, init, negotiate, predict, reproduce, run
+from tacit.cli.top import check, export, init, negotiate, predict, reproduce, run, ui
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +174,13 @@ TREE = Branch(
             "predict": predict.predict,
             "export": export.export,
         },
-        "Plans, runs and data": {"plan": PLAN, "runs": RUNS, "audit": AUDIT, "data": DATA},
+        "Plans, runs and data": {
+            "plan": PLAN,
+            "runs": RUNS,
+            "ui": ui.ui,
+            "audit": AUDIT,
+            "data": DATA,
+        },
         "Between machines": {
             "server": SERVER,
             "site": SITE,
