@@ -93,9 +93,6 @@ def _problems(plan: Plan) -> list[str]:
     obstacles["data.share.counts: needs 'local', for nobody sees the rows of others"] = (
         share is not None and share.counts != "local"
     )
-    obstacles[
-        "data.share: the server of real sites keeps no words of its own; remove it, or [private]"
-    ] = share is not None and plan.personal
     obstacles["server.rule: looks at single updates with rows of the center; use another rule"] = (
         plan.server.judges
     )

@@ -3,7 +3,12 @@ reveals.
 """
 
 from tacit.data.k_anonymity.findings import ClassSummary, Findings, examine
-from tacit.data.k_anonymity.release import RowRelease, decide_release, find_kept_classes
+from tacit.data.k_anonymity.release import (
+    RowRelease,
+    build_release_schema,
+    decide_release,
+    find_kept_classes,
+)
 from tacit.data.k_anonymity.similar import add_key_column, similarity_key
 from tacit.data.k_anonymity.transfer import check_kinds, expand_categories, pack_rows, unpack_rows
 
@@ -12,6 +17,7 @@ __all__ = [
     "Findings",
     "RowRelease",
     "add_key_column",
+    "build_release_schema",
     "check_kinds",
     "decide_release",
     "examine",

@@ -39,6 +39,17 @@ def generalise(frame: pl.DataFrame, rules: dict[str, str]) -> pl.DataFrame:
     return frame
 
 
+def find_generalised_type(kind: pl.DataType, rule: str | None) -> pl.DataType:
+    """Find the type of a released column after its rule."""
+    match (rule or "").split():
+        case ["ranges" | "top", *_]:
+            return pl.Float64()
+        case ["prefix" | "csv", *_]:
+            return pl.String()
+        case _:
+            return kind
+
+
 def _parse_rule(column: str, rule: str) -> tuple[str, str]:
     wrong = rule_problem(rule)
     if wrong:

@@ -10,12 +10,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tacit.data.k_anonymity.classes import Classes
-from tacit.data.k_anonymity.hierarchy import generalise
+from tacit.data.k_anonymity.hierarchy import find_generalised_type, generalise
 from tacit.data.k_anonymity.rules import find_allowed_classes, group_by_key
 from tacit.data.k_anonymity.stable import draw_disclosed
 from tacit.data.table import Table
 from tacit.errors import DataError
 from tacit.plan import Columns, RowSharing
+from tacit.plan.tables.share import SUPPRESS
 from tacit.randomness import Draws
 from tacit.rows import Clients
 
@@ -120,6 +121,20 @@ def find_kept_classes(
     owners = np.repeat(np.arange(len(held_out)), held_out.sizes())
     has_some = np.bincount(owners[stays], minlength=len(held_out)) > 0
     return np.asarray(stays | ~has_some[owners])
+
+
+def build_release_schema(empty: pl.DataFrame, columns: Columns, settings: RowSharing) -> pl.Schema:
+    """Build the columns and types of disclosed rows, for a table without rows; no file of a
+    hierarchy is read.
+    """
+    released = empty.select([*list_released_columns(columns), columns.label or ""])
+    return pl.Schema(
+        {
+            name: find_generalised_type(kind, settings.generalise.get(name))
+            for name, kind in released.schema.items()
+            if settings.generalise.get(name) != SUPPRESS
+        }
+    )
 
 
 def list_released_columns(columns: Columns) -> list[str]:

@@ -13,10 +13,11 @@ import polars as pl
 
 from tacit import data, server, training
 from tacit.assembly.agreement import build_agreement
+from tacit.assembly.client_side import PrivateParts, build_learner
 from tacit.assembly.exchanges import ServerParts, build_exchanges, build_train
 from tacit.assembly.feature_sources import gather_feature_sources
 from tacit.assembly.rowless_model import build_rowless_model
-from tacit.assembly.rows import build_empty_table, fit_features, keep_classes
+from tacit.assembly.rows import build_empty_table, encode_tables, fit_features, keep_classes
 from tacit.assembly.server_side import (
     ServerRows,
     build_first_model,
@@ -26,8 +27,7 @@ from tacit.assembly.server_side import (
 )
 from tacit.codecs.votes import noisy_counts
 from tacit.column_statistics.number_format import check_formats
-from tacit.data.k_anonymity import expand_categories
-from tacit.data.k_anonymity.release import list_released_columns
+from tacit.data import k_anonymity
 from tacit.deployment.agenda import MEASURE, is_measured
 from tacit.deployment.bodies import Counts, MeasureResponse, Terms
 from tacit.deployment.server.carrier import SitesCarrier
@@ -39,8 +39,8 @@ from tacit.protocol.exchanges.train import Member, nobody
 from tacit.protocol.loop import Arm, Evaluation, History
 from tacit.protocol.round import Names, Request, State
 from tacit.randomness import Draws
-from tacit.rows import Clients, Rows, Vector
-from tacit.runs import record
+from tacit.rows import Clients, Lexicon, Rows, Vector
+from tacit.runs import record, run_folder
 from tacit.runs.record import RUN
 
 
@@ -82,6 +82,7 @@ class ServerSide:
         self.learner, self.stored_features = built.learner, built.stored_features
         facts = terms.facts(digest)
         self.agreement = build_agreement(plan, facts, self.learner)
+        self._member_learner: training.Learner | None = None
         train = build_train(
             plan, facts, self.agreement, given.draws, ServerParts(member=self._member())
         )
@@ -102,6 +103,8 @@ class ServerSide:
         )
 
     def _first_model(self) -> Vector | None:
+        if self._member_learner is not None:
+            self._member_learner.forget()
         if self.agreement.codec.decoded_by == "clients":
             return None
         rows = ServerRows(public=self._public(), test=self.test)
@@ -138,14 +141,30 @@ class ServerSide:
         rows = self.given.disclosed
         if rows is None or not rows.height:
             return nobody
-        own = self._encode(rows)
+        own, lexicon = self._encode_disclosed(rows)
         holder = Clients(order=np.arange(len(own)), starts=np.array([0, len(own)]))
         weight = self.given.clients_weight
         local = choose_member_pace(
             self.plan.data.share, self.plan.local, weight, self.terms.clients
         )
-        learner = training.build(self.plan.model, local, own, holder)
+        parts = PrivateParts(
+            folder=self.given.folder / run_folder.PRIVATE / RUN,
+            draws=self.given.draws,
+            lexicon=lexicon,
+        )
+        learner = build_learner(replace(self.plan, local=local), own, holder, parts)
+        self._member_learner = learner
         return build_member(learner, 0, len(own), weight, self.given.draws)
+
+    def _encode_disclosed(self, rows: pl.DataFrame) -> tuple[Rows, Lexicon | None]:
+        """Encode the disclosed rows, with their own words; suppressed columns are empty cells."""
+        empty = k_anonymity.expand_categories(build_empty_table(self.columns, self.fitted))
+        table = pl.concat([empty, rows], how="diagonal_relaxed")
+        sources = gather_feature_sources(
+            self.columns, self.plan.features, projection=self.fitted.projection
+        )
+        encoded = encode_tables(self.plan, self.columns, (table,), self.fitted, sources)
+        return encoded.tables[0], encoded.lexicon
 
 
 _MOST_DEVIATIONS = 20.0
@@ -262,5 +281,6 @@ def build_release_schema(plan: Plan, terms: Terms) -> pl.Schema:
     columns = plan.data.columns
     sources = gather_feature_sources(columns, plan.features, projection=terms.read_projection())
     fitted = fit_features(plan, terms.seen.statistics(), columns, sources)
-    table = expand_categories(build_empty_table(columns, fitted))
-    return table.select([*list_released_columns(columns), columns.label or ""]).schema
+    table = k_anonymity.expand_categories(build_empty_table(columns, fitted))
+    assert plan.data.share is not None, "a plan without [data.share] discloses no rows"
+    return k_anonymity.build_release_schema(table, columns, plan.data.share)

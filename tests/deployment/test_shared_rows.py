@@ -1,0 +1,136 @@
+"""Rows that sites disclose, together with what else a plan may have: the model is the simulation's to the bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tacit import plan as plans
+from tacit import simulation
+from tacit.deployment.bodies import StatisticsBody
+from tacit.deployment.server.job import deploy, resume
+from tacit.deployment.server.server_side import build_release_schema
+from tacit.protocol.aggregation import Intake
+from tacit.protocol.exchanges.disclose_rows import Discloser, DiscloseRows
+from tacit.protocol.round import gather
+from tacit.runs import run_folder
+from tacit.simulation.rehearsal import prepare_rehearsal
+from tests.deployment.agreements import terms_of
+from tests.deployment.local_post import model_of, owner, rehearsed, sites_of
+from tests.simulation.test_job import StopsAt
+from tests.slots import slot
+
+SEEN = StatisticsBody(classes=["poor", "rich"], ranges={}, categories={})
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    random, rows = np.random.default_rng(0), 600
+    age = random.integers(20, 26, rows)
+    town = random.choice(["here", "there", "afar"], rows, p=[0.6, 0.3, 0.1])
+    work = random.choice(["baker", "smith", "nurse", "judge", "poet"], rows)
+    gain = np.where(random.random(rows) < 0.1, random.integers(1, 100, rows) * 10, 0)
+    pay = random.normal(0, 0.4, rows) + (age > 22) + (work == "judge") + gain / 500
+    label = np.where(pay > 1.0, "rich", "poor")
+    path = tmp_path_factory.mktemp("people") / "people.csv"
+    frame = {"age": age, "town": town, "work": work, "gain": gain, "label": label}
+    pl.DataFrame(frame).write_csv(path)
+    return path
+
+
+COLUMNS = {"numeric": ["age", "gain"], "text": ["work", "town"], "label": "label", "quasi": ["age"]}
+WORDS = {"words": "all", "start": "random", "lr": 0.02}
+
+
+def job(source: Path, **changes: Any) -> plans.Plan:
+    share = {
+        "k": 14,
+        "server_steps": "as_client",
+        "generalise": {"gain": "suppress", "town": "suppress"},
+    }
+    tree: dict[str, Any] = {
+        "name": "people", "seed": 5,
+        "data": {"source": str(source), "clients": 6, "test": 0.2, "columns": COLUMNS, "share": {**share, **changes.pop("share", {})}},
+        "features": {"text": "words", "length": 4, "ranges": {"age": [20, 26], "gain": [0, 1000]}},
+        "model": {"name": "bilstm", "hidden": [3], "embedding": 4},
+        "private": WORDS,
+        "local": {"optimizer": "adam", "lr": 0.05, "epochs": 1, "batch": 32},
+        "codec": {"name": "plain"},
+        "server": {"rounds": 3, "weights": "rows"},
+    }  # fmt: skip
+    for key, value in changes.items():
+        table, _, name = key.partition("__")
+        if name:
+            tree.setdefault(table, {})[name] = value
+        else:
+            tree[table] = value
+    return plans.parse(tree)
+
+
+WAYS: dict[str, dict[str, Any]] = {
+    "words that stay": {},
+    "without words": {
+        "features": {"buckets": 64},
+        "model": {"name": "mlp", "hidden": [4]},
+        "private": {},
+    },
+    "private parameters": {
+        "features": {"buckets": 64},
+        "model": {"name": "logistic"},
+        "private": {"parameters": ["*bias"]},
+    },
+    "votes": {
+        "data__local_test": 0.3,
+        "filter": {"lr": 0.05, "vote_epsilon": 4.0, "memory": 1.0},
+        "share": {"k": 10},
+    },
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_rows_leave(people: Path, tmp_path: Path, way: str) -> None:
+    pytest.importorskip("torch")
+    simulated, deployed = rehearsed(job(people, **WAYS[way]), tmp_path)
+    assert deployed == simulated
+    run = tmp_path / "deployed" / "people-1"
+    left = pl.read_parquet(run / run_folder.DISCLOSED)
+    assert 50 < left.height < 300
+    assert left.columns == ["age", "work", "label"]
+    trained = run / "private" / "run" / "-1"
+    assert trained.exists() == (way != "without words")
+
+
+def test_a_suppressed_column_is_not_taken_from_a_site(people: Path) -> None:
+    """A site that sends it by mistake would show what its owner's plan hides."""
+    plan = job(people)
+    exchange = DiscloseRows(plan.name, build_release_schema(plan, terms_of(seen=SEEN)))
+    assert list(exchange.schema) == ["age", "work", "label"]
+    rows = pl.DataFrame({"age": [20.0], "gain": [10.0], "work": ["poet"], "label": ["rich"]})
+    for frame, taken in ((rows.drop("gain"), 1), (rows, 0)):
+        message = exchange.respond(Discloser(slot(0), frame, 1), None)  # type: ignore[arg-type]
+        found = gather(exchange, Intake(range(1), 0, 100, least_weight=0), [message])
+        assert (len(found.total.arrived), len(found.refused)) == (taken, 1 - taken)
+
+
+def test_the_servers_words_are_those_of_the_round_after_a_resume(
+    people: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch")
+    plan = job(people)
+    simulated = simulation.start(plan, tmp_path / "simulated")
+    ready = prepare_rehearsal(plan, tmp_path / "rows", 3)
+    owners = [
+        owner(name, file, tmp_path / name) for name, file in zip("abc", ready.files, strict=True)
+    ]
+    watch, sites = StopsAt(2), sites_of(owners)
+    with pytest.raises(KeyboardInterrupt):
+        deploy(
+            ready.plan, sites, tmp_path / "runs", watch, test=str(ready.test), simulated_noise=True,
+            identity=ready.identity,
+        )  # fmt: skip
+    place = tmp_path / "runs" / "people-1"
+    assert model_of(resume(place, sites)) == model_of(simulated)
