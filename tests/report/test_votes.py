@@ -32,7 +32,8 @@ def test_the_last_score_of_each_client_and_every_rejection() -> None:
     ]
     assert (
         found.sentence
-        == "votes rejected 2 of 3 clients in the last round; lowest score: client 1, -0.82 ± 0.10"
+        == "votes rejected 2 of 3 clients in round 2, the last that voted; lowest score: client 1,"
+        " -0.82 ± 0.10"
     )
     assert found.found is None
     assert summarise_votes([]) is None

@@ -110,9 +110,9 @@ def test_votes_are_on_what_clients_make_of_the_rows_they_keep(
 ) -> None:
     seen, sizes = Site.compute_head_inputs, dict[int, int]()
 
-    def counted(site, model, slot, round_no, tests=False):
+    def counted(site, model, slot, round_no, tests=None):
         rows, labels = seen(site, model, slot, round_no, tests)
-        if not tests:
+        if tests is None:
             sizes[slot.name] = len(labels)
         return rows, labels
 

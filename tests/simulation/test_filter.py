@@ -48,9 +48,9 @@ def harmful(monkeypatch, clients: set[int]) -> None:
     """Let some clients train on labels turned round."""
     seen = Site.compute_head_inputs
 
-    def turned(site, model, slot, round_no, tests=False):
+    def turned(site, model, slot, round_no, tests=None):
         rows, labels = seen(site, model, slot, round_no, tests)
-        return (rows, 1 - labels) if slot.name in clients and not tests else (rows, labels)
+        return (rows, 1 - labels) if slot.name in clients and tests is None else (rows, labels)
 
     monkeypatch.setattr(Site, "compute_head_inputs", turned)
 

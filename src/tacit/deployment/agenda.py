@@ -9,7 +9,7 @@ carry the same one: the measured model is the one that the next round trains on.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -60,11 +60,16 @@ def _holds_out(plan: Plan) -> bool:
     return plan.data.test > 0 or plan.data.local_test > 0 or plan.data.columns.split is not None
 
 
+def _takes_place_always(exchange: str, round_no: int) -> bool:
+    return True
+
+
 @dataclass
 class Agenda:
     """The progress of a run at a site, stored on disk before any response.
 
-    `exchanges` are the names of a round's exchanges in order. `last` is the newest accepted
+    `exchanges` are the names of a round's exchanges in order; `takes_place` says which of them a
+    round has. `last` is the newest accepted
     request, by its place and hash; `models` holds hashes of the model that a round begins with, by
     round.
     """
@@ -73,6 +78,7 @@ class Agenda:
     exchanges: Sequence[str]
     measures: bool
     path: Path
+    takes_place: Callable[[str, int], bool] = _takes_place_always
     last: tuple[Place, str] = (Place(0, -1), "")
     models: dict[int, str] = field(default_factory=dict)
 
@@ -106,6 +112,10 @@ class Agenda:
                 raise WireError(
                     f"{subject.kind} {named!r}: the plan's exchanges are"
                     f" {', '.join(self.exchanges)}"
+                )
+            if not self.takes_place(named, subject.round_no):
+                raise WireError(
+                    f"{subject.kind} {named!r}: the plan has none in round {subject.round_no:,}"
                 )
             return Place(subject.round_no, self.exchanges.index(named))
         if named != MEASURE:

@@ -234,6 +234,9 @@ def _run_exchanges(
     """
     (up, down), account, first = before.crossed, before.account, state
     for exchange in arm.exchanges:
+        if not exchange.takes_place(state.round_no):
+            state = _skip(desk, exchange, state)
+            continue
         request = exchange.build_request(state)
         account, entries = _charge(arm, exchange, state, account, busiest)
         _note_released(desk, [replace(entry, request=_hash_request(request)) for entry in entries])
@@ -253,6 +256,13 @@ def _run_exchanges(
             else gathered.bytes_down
         )
     return state, Spending(account=account, crossed=(up, down) if arm.crosses else (0, 0))
+
+
+def _skip(desk: Desk, exchange: Exchange, state: State) -> State:
+    """The state after an exchange that this round does not have."""
+    outcome = exchange.skip(state)
+    desk.note(*outcome.notes)
+    return outcome.state
 
 
 def _lose_round(arm: Arm, desk: Desk, exchange: Exchange, first: State, lost: RoundLost) -> State:

@@ -146,6 +146,14 @@ class Exchange(Protocol):
     asks_helpers: bool = False
     carries_model: bool = True
 
+    def takes_place(self, round_no: int) -> bool:
+        """Whether a round has this exchange; server and sites agree on it by the plan."""
+        return True
+
+    def skip(self, state: State) -> ExchangeOutcome:
+        """The outcome of a round without this exchange."""
+        return ExchangeOutcome(state=state)
+
     def claims(self, clients: int) -> tuple[Claim, ...]:
         """The privacy claims of one response, if `clients` clients respond."""
 

@@ -10,7 +10,9 @@ from tacit.privacy.claim import Claim
 def list_round_claims(
     plan: Plan, parameters: int, clients: int | None = None
 ) -> list[tuple[Claim, ...]]:
-    """Collect the claims a client is charged for in a round, one tuple per exchange."""
+    """Collect the claims a client is charged for in a round with all exchanges, one tuple per
+    exchange.
+    """
     everybody = _count_clients(plan, clients)
     cohort = plan.server.cohort_size or everybody
     votes: list[tuple[Claim, ...]] = (

@@ -250,19 +250,32 @@ class Site:
         return kept[MODEL] if kept else None
 
     def compute_head_inputs(
-        self, model: Vector, slot: ClientSlot, round_no: int, tests: bool = False
+        self,
+        model: Vector,
+        slot: ClientSlot,
+        round_no: int,
+        tests: NDArray[np.int64] | None = None,
     ) -> tuple[training.Matrix, NDArray[np.int32]]:
         """The inputs of the model's last layer for a client's rows, and their labels: rows it
-        trains on, or with `tests` rows it holds out.
+        trains on, or those of the rows it holds out that `tests` numbers.
 
         Where a part of the model stays with the client, the layers below are its own, as they are
         when the round begins.
         """
         own, learner = self.own_rows, cast(training.HeadedLearner, self.learner)
         assert own is not None
-        rows, clients = (own.tests, own.test_clients) if tests else (own.train, own.train_clients)
-        some = rows.take(np.arange(clients.starts[slot.block], clients.starts[slot.block + 1]))
+        if tests is None:
+            starts = own.train_clients.starts
+            some = own.train.take(np.arange(starts[slot.block], starts[slot.block + 1]))
+        else:
+            some = own.tests.take(own.test_clients.starts[slot.block] + tests)
         return training.append_ones(learner.below(model, some.inputs, slot, round_no)), some.labels
+
+    def count_tests(self, slot: ClientSlot) -> int:
+        """Number of rows that a client holds out to evaluate others on."""
+        assert self.own_rows is not None
+        starts = self.own_rows.test_clients.starts
+        return int(starts[slot.block + 1] - starts[slot.block])
 
     def _take_step(self, message: messages.Message, round_no: int) -> Vector:
         """The model after the server's step, taken here. Round 1 begins with the first model that

@@ -46,6 +46,7 @@ class VoteFigures:
 
     scores: tuple[ClientScore, ...]
     rounds: int
+    last_round: int
     threshold: float
     of_clients: int
     rejected: frozenset[int]
@@ -56,8 +57,8 @@ class VoteFigures:
     def sentence(self) -> str:
         """The last decision in one line."""
         said = (
-            f"votes rejected {len(self.rejected):,} of {self.of_clients:,} clients in the last"
-            " round"
+            f"votes rejected {len(self.rejected):,} of {self.of_clients:,} clients in round"
+            f" {self.last_round:,}, the last that voted"
         )
         known = [one for one in self.scores if one.known]
         return (
@@ -103,6 +104,7 @@ def summarise_votes(
     return VoteFigures(
         scores=tuple(sorted(scores, key=lambda one: (not one.known, one.score, one.client))),
         rounds=len(entries),
+        last_round=last.round_no,
         threshold=last.threshold,
         of_clients=len(last.clients),
         rejected=frozenset(last.rejected),

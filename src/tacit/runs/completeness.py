@@ -7,6 +7,7 @@ from collections import Counter
 from tacit import plan as plans
 from tacit.errors import TacitError
 from tacit.plan import Plan
+from tacit.plan.tables.filter import VOTING_UNITS
 from tacit.privacy import ledger
 from tacit.protocol.round_claims import list_round_claims
 from tacit.runs import record
@@ -39,8 +40,12 @@ def _list_rounds_without_release(entries: list[record.Entry], rounds: list[Round
         if one.round_no and not one.superseded
     ]
     found = Counter(one.round_no for one in released)
-    needed = _count_releases_per_round(entries, max(found.values(), default=1))
-    missing = [one.round_no for one in rounds if one.cohort and found[one.round_no] < needed]
+    most = max(found.values(), default=1)
+    missing = [
+        one.round_no
+        for one in rounds
+        if one.cohort and found[one.round_no] < _count_releases(entries, one.round_no, most)
+    ]
     if not missing:
         return []
     which = (
@@ -59,8 +64,8 @@ def _plan(entries: list[record.Entry]) -> Plan | None:
         return None
 
 
-def _count_releases_per_round(entries: list[record.Entry], most: int) -> int:
-    """Count the releases of one round of the plan; if unknown, `most`, the largest count of any
+def _count_releases(entries: list[record.Entry], round_no: int, most: int) -> int:
+    """Count the releases of a round of the plan; if unknown, `most`, the largest count of any
     round.
     """
     plan, prepared = _plan(entries), record.select_entries(entries, record.Prepared)
@@ -71,10 +76,9 @@ def _count_releases_per_round(entries: list[record.Entry], most: int) -> int:
     if isinstance(plan.codec, plans.OwnCodec):  # reading a record must not run code that it names
         return most
     try:
-        return sum(
-            len(claims)
-            for claims in list_round_claims(plan, prepared[0].parameters, prepared[0].clients)
-        )
+        claims = list_round_claims(plan, prepared[0].parameters, prepared[0].clients)
+        is_silent = plan.filter is not None and not plan.filter.votes_in(round_no)
+        return sum(len(some) for some in claims if not (is_silent and some[0].unit in VOTING_UNITS))
     except TacitError:  # the codec needs the sizes of layers, which are unknown here
         return most
 

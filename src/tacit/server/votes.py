@@ -85,20 +85,34 @@ def decide(settings: Filter, ballots: Ballots) -> Decision:
 
     A score equal to the threshold is accepted, and so is a contributor without votes.
     """
-    scores, voted = ballots.scores(), ballots.squares > 0
+    scores, threshold = ballots.scores(), choose_threshold(settings, ballots)
+    rejected = (ballots.squares > 0) & (scores < threshold)
+    return Decision(limit_rejected(settings, rejected, scores), threshold)
+
+
+def choose_threshold(settings: Filter, ballots: Ballots) -> float:
+    """The score below which the plan's rule rejects."""
     match settings.rule:
         case "zero":
-            threshold = 0.0
+            return 0.0
         case "self_tuned":
-            threshold = tune_threshold(scores[voted], ballots.errors()[voted])
+            voted = ballots.squares > 0
+            return tune_threshold(ballots.scores()[voted], ballots.errors()[voted])
         case _:
             assert_never(settings.rule)
-    rejected = voted & (scores < threshold)
+
+
+def limit_rejected(
+    settings: Filter, rejected: NDArray[np.bool_], scores: Numbers
+) -> NDArray[np.bool_]:
+    """Of the rejected, those with the lowest scores, at most the share that the plan allows."""
     most = int(settings.max_rejected * len(scores) + 1e-9)
-    if rejected.sum() > most:
-        kept = np.argsort(np.where(rejected, scores, np.inf), kind="stable")[most:]
-        rejected[kept] = False
-    return Decision(rejected, threshold)
+    if rejected.sum() <= most:
+        return rejected
+    kept = np.argsort(np.where(rejected, scores, np.inf), kind="stable")[most:]
+    limited = rejected.copy()
+    limited[kept] = False
+    return limited
 
 
 def tune_threshold(scores: Numbers, errors: Numbers) -> float:

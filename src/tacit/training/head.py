@@ -7,12 +7,13 @@ in one matrix product.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.randomness import Draws
 from tacit.rows import Vector
 
 Matrix = NDArray[np.float32]
@@ -58,13 +59,22 @@ class HeadPlace(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """How a head is trained: full-batch steps along the sum of row gradients, divided by the number
-    of rows or a public number.
+    """How a head is trained: steps along the sum of row gradients, divided by the number of rows or
+    a public number.
+
+    With `batch`, each pass deals every row at random to one of its steps, independently of the
+    others: one row more or less changes one step per pass.
     """
 
     epochs: int
     lr: float
     divide_by: int | None = None
+    batch: int | None = None
+    order: Draws | None = None
+
+    def count_batches(self, rows: int) -> int:
+        """Number of steps of a pass: by the public number of rows, or by the client's own."""
+        return 1 if self.batch is None else max(1, -(-(self.divide_by or rows) // self.batch))
 
 
 Total = Callable[[Matrix, Matrix, int], Matrix]
@@ -98,12 +108,27 @@ def sum_gradients(rows: Matrix, slopes: Matrix, step: int) -> Matrix:
 def train_head(
     rows: Matrix, labels: Labels, first: Matrix, steps: Steps, total: Total = sum_gradients
 ) -> Matrix:
-    """Train a head: its change after full-batch gradient steps."""
-    head = first.copy()
-    for step in range(steps.epochs):
-        size = np.float32(steps.lr / (steps.divide_by or max(1, len(rows))))
-        head -= size * total(rows, compute_slopes(rows, labels, head), step)
+    """Train a head: its change after gradient steps."""
+    head, batches = first.copy(), steps.count_batches(len(rows))
+    size = np.float32(steps.lr * batches / (steps.divide_by or max(1, len(rows))))
+    for epoch in range(steps.epochs):
+        for number, (some, known) in enumerate(_deal_rows(rows, labels, steps, epoch, batches)):
+            step = epoch * batches + number
+            head -= size * total(some, compute_slopes(some, known, head), step)
     return head - first
+
+
+def _deal_rows(
+    rows: Matrix, labels: Labels, steps: Steps, epoch: int, batches: int
+) -> Iterator[tuple[Matrix, Labels]]:
+    """Yield the batches of a pass."""
+    if batches == 1:
+        yield rows, labels
+        return
+    assert steps.order is not None
+    dealt = steps.order.at(epoch).generator().integers(batches, size=len(rows))
+    for batch in range(batches):
+        yield rows[dealt == batch], labels[dealt == batch]
 
 
 def stack_heads(heads: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -117,7 +117,7 @@ def _describe_votes(plan: Plan, settings: Filter) -> str:
     cohort = plan.server.cohort_size or plan.data.clients
     return state_planned_parts(
         list_filter_claims(settings, cohort, plan.helpers),
-        plan.server.rounds,
+        settings.count_votes(plan.server.rounds),
         plan.delta,
         settings.aggregate,
     )

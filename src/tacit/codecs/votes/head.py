@@ -36,7 +36,8 @@ def choose_noise_scale(settings: Filter, size: int, rounds: int) -> Scale | None
     no noise.
 
     The noise values of all rounds are counted, since the distribution of each is slightly inexact;
-    so the sum over rounds is covered too.
+    so the sum over rounds is covered too. Each row is in one batch of a pass, so the passes of a
+    round compose, and the batches of a pass do not.
     """
     if settings.epsilon is None or settings.clip is None:
         return None
@@ -44,9 +45,11 @@ def choose_noise_scale(settings: Filter, size: int, rounds: int) -> Scale | None
         case "nothing":
             return None
         case "client":
-            steps, times = 1, 2
+            steps, times, batches = 1, 2, 1
         case "record":
+            assert settings.batch_rows is not None, "a checked plan says how many rows"
             steps, times = settings.epochs, 1
+            batches = -(-settings.batch_rows // (settings.batch or settings.batch_rows))
         case _:
             assert_never(settings.protect)
     loss = Loss(
@@ -56,7 +59,9 @@ def choose_noise_scale(settings: Filter, size: int, rounds: int) -> Scale | None
         per="round",
         counted_by="filter.epochs",
     )
-    return choose_scale(loss, settings.clip, times, releases=steps, numbers=rounds * steps * size)
+    return choose_scale(
+        loss, settings.clip, times, releases=steps, numbers=rounds * steps * batches * size
+    )
 
 
 def add_noise_to_change(scale: Scale, change: Matrix, own: ClientDraws) -> Matrix:

@@ -289,7 +289,11 @@ class Participation:
         self.no_counts = self._judge(policy, built)
         self._allowed_by = policy
         self.agenda = Agenda(
-            self.plan, list(built.exchanges), self.offer.measures, self.folder / AGENDA
+            self.plan,
+            list(built.exchanges),
+            self.offer.measures,
+            self.folder / AGENDA,
+            lambda name, round_no: built.exchanges[name].takes_place(round_no),
         )
         return built
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from tacit.plan import Columns, Encoder, HashComb, OneBit, Plan, Skellam, hash_schema
+from tacit.plan.tables.filter import VOTING_UNITS
 from tacit.plan.tables.share import SUPPRESS
 from tacit.privacy.ledger.account import is_subsampled
 from tacit.privacy.policy.requirements import Requirements
@@ -142,11 +143,25 @@ def _compute_cost(
     that charges a site's ledger.
     """
     each = tuple(
-        (one, plan.server.rounds if is_subsampled(one) and answers > 1 else answers)
+        (
+            one,
+            plan.server.rounds
+            if is_subsampled(one) and answers > 1
+            else _count_answers(plan, one, answers),
+        )
         for one in claims
         if one
     )
     return compute_cost((*each, measured) if measured[0] else each, plan.delta)
+
+
+def _count_answers(plan: Plan, claims: Claims, answers: int) -> int:
+    """Responses of one exchange among `answers` rounds; last layers and votes leave in voting
+    rounds only.
+    """
+    if plan.filter is None or claims[0].unit not in VOTING_UNITS:
+        return answers
+    return min(answers, plan.filter.count_votes(plan.server.rounds))
 
 
 def _to_epsilon(found: PrivacyCost) -> float:

@@ -48,7 +48,7 @@ def sum_updates(train: UpdateExchange, site: Site, worker: Worker, request: Requ
     No message is built: only its length is used, which is known. If the sum is not finite, some
     update was not, and the chunk is processed again one by one.
     """
-    names, round_no, terms = request.to, request.round_no, train.agreement
+    names, round_no = request.to, request.round_no
     slots, weights = [site.slot(name) for name in names.tolist()], site.get_weights(names)
     total: Any = train.empty()
     done = 0
@@ -64,7 +64,7 @@ def sum_updates(train: UpdateExchange, site: Site, worker: Worker, request: Requ
         done = some.stop
     if not total.is_finite():
         return respond_one_by_one(train, site, worker, request)
-    size = terms.codec.payload_size(terms.dim)
+    size = train.payload_size
     heads = messages.compute_head_sizes(
         train.header(Client(site, slots[0], worker), round_no, size), names, weights
     )

@@ -62,6 +62,14 @@ class Heads(Exchange):
         self.binds = train.commits = settings.aggregate == "updates"
         self.size = 4 * place.size + (_DIGEST if self.binds else 0)
 
+    def takes_place(self, round_no: int) -> bool:
+        """Whether clients vote in a round."""
+        return self.settings.votes_in(round_no)
+
+    def first(self, model: Vector) -> training.Matrix:
+        """The last layer from which contributors take their steps."""
+        return np.asarray(np.float32(self.settings.head_scale) * self.place.matrix(model))
+
     def claims(self, clients: int) -> tuple[Claim, ...]:
         """The claim of a head for its contributor."""
         return (head.build_head_claim(self.settings),)
@@ -115,8 +123,14 @@ class Heads(Exchange):
         rows, labels = site.compute_head_inputs(
             model, site.behaviour.trains(slot, round_no), round_no
         )
-        first = self.place.matrix(model)
-        steps = Steps(epochs=settings.epochs, lr=settings.lr, divide_by=settings.batch_rows)
+        first = self.first(model)
+        steps = Steps(
+            epochs=settings.epochs,
+            lr=settings.lr,
+            divide_by=settings.batch_rows,
+            batch=settings.batch,
+            order=slot.own.train(round_no).at("last layer"),
+        )
         scale, own = (
             self.scale,
             slot.own.noise(self.agreement.identity, round_no, self.name, request.digest),

@@ -32,6 +32,9 @@ class SharedExchange(Protocol):
     name: str
     sharing: SecretSharing
 
+    def takes_place(self, round_no: int) -> bool:
+        """Whether a round has this exchange."""
+
     def finish_with_sum(
         self, state: State, numbers: NDArray[np.int64], clients: int
     ) -> ExchangeOutcome:
@@ -61,6 +64,10 @@ class HelperSums(Exchange):
     def __init__(self, shared: SharedExchange, arm: str) -> None:
         self.shared, self.arm, self.terms = shared, arm, shared.sharing.terms
         self.name = f"{shared.name}: helper sums"
+
+    def takes_place(self, round_no: int) -> bool:
+        """Whether the exchange whose shares are summed takes place."""
+        return self.shared.takes_place(round_no)
 
     def claims(self, clients: int) -> tuple[Claim, ...]:
         """No claims: the claim of the preceding exchange is about the sum."""

@@ -95,6 +95,12 @@ class UpdateExchange(Exchange):
             server.get_rule(agreement.server)
 
     @property
+    def payload_size(self) -> int:
+        """Size of an update's payload, with the salt of its commitment where clients commit."""
+        terms = self.agreement
+        return terms.codec.payload_size(terms.dim) + (SALT if self.commits else 0)
+
+    @property
     def kind(self) -> str:
         """The codec name in a client's message."""
         return self.agreement.codec.name
@@ -335,9 +341,12 @@ class Train(UpdateExchange):
         """Check one client's message against the agreement, and add it to the round's sum."""
         terms, message = self.agreement, messages.parse(*frame)
         size = terms.codec.payload_size(terms.dim)
-        whole = size + SALT if self.commits else size
         header = messages.expect(
-            message, run=terms.run, codec=terms.codec.name, dim=terms.dim, payload_size=whole
+            message,
+            run=terms.run,
+            codec=terms.codec.name,
+            dim=terms.dim,
+            payload_size=self.payload_size,
         ).header
         intake.check(header.sender, header.round_no, header.weight)
         intake.check_commitment(header.sender, frame[1])

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import plan, server
+from tacit import plan, server, training
 from tacit.codecs import Payload
 from tacit.codecs.votes import single_vote
 from tacit.errors import WireError
@@ -24,13 +24,13 @@ from tacit.protocol.exchanges.contributor_heads import (
     prepare_heads,
 )
 from tacit.protocol.exchanges.heads import COMMITMENTS, HEADS, SENDERS, Heads
+from tacit.protocol.exchanges.vote_memory import decide_on, find_rejected
 from tacit.protocol.messages import Frame
 from tacit.protocol.round import Exchange, ExchangeOutcome, Names, Request, State
 from tacit.protocol.site import Client
+from tacit.rows import Vector
 from tacit.runs import record
 from tacit.server import Ballots
-
-BALLOTS = "ballots"
 
 
 class VoteTotals:
@@ -55,6 +55,26 @@ class VoteExchange(Exchange):
         self._laid_out: tuple[memoryview, ContributorHeads] | None = None
         self._drawn: tuple[int, Names, NDArray[np.int64]] | None = None
 
+    def takes_place(self, round_no: int) -> bool:
+        """Whether clients vote in a round."""
+        return self.settings.votes_in(round_no)
+
+    def skip(self, state: State) -> ExchangeOutcome:
+        """Keep the last decision; where none was reached, nobody is asked, since nobody knows who
+        harms.
+        """
+        rejected = find_rejected(self.settings, state.arrays, state.cohort)
+        if rejected is not None:
+            return ExchangeOutcome(state=replace(state, cohort=state.cohort[~rejected]))
+        note = record.Refused(
+            arm=self.arm,
+            round_no=state.round_no,
+            exchange=self.name,
+            sender="server",
+            reason="round lost: no vote has led to a decision yet",
+        )
+        return ExchangeOutcome(state=replace(state, cohort=np.empty(0, np.int64)), notes=(note,))
+
     def build_request(self, state: State) -> Request:
         """The model, the contributors, and all heads, as one message to everybody."""
         assert state.model is not None
@@ -76,7 +96,7 @@ class VoteExchange(Exchange):
         """Evaluate the heads of the assigned contributors on the client's own test rows, and vote."""
         terms, site, slot = self.agreement, client.site, client.slot
         question = self._read_heads(request)
-        rows, labels = site.compute_head_inputs(question.model, slot, request.round_no, tests=True)
+        rows, labels = self._choose_rows(client, question.model, request.round_no)
         if not len(rows):
             return None
         senders = question.senders
@@ -95,6 +115,24 @@ class VoteExchange(Exchange):
             payload.nbytes,
         )
         return messages.frame(header, payload)
+
+    def _choose_rows(
+        self, client: Client, model: Vector, round_no: int
+    ) -> tuple[training.Matrix, NDArray[np.int32]]:
+        """The tester's rows of a round, as inputs of the last layer: other rows each time, until
+        all were used.
+        """
+        site, slot, few = client.site, client.slot, self.settings.test_rows
+        have = site.count_tests(slot)
+        places = np.arange(have)
+        if few is not None and few < have:
+            times = -(-round_no // self.settings.every) - 1
+            each = have // few
+            order = (
+                slot.own.private("testers' rows").at(times // each).generator().permutation(have)
+            )
+            places = np.sort(order[times % each * few :][:few])
+        return site.compute_head_inputs(model, slot, round_no, places)
 
     def count_asked(self, request: Request, everyone: int) -> int:
         """The number of contributors to vote on, read from the message itself: what the server
@@ -138,7 +176,11 @@ class VoteExchange(Exchange):
             .reshape(count, place.inputs + 1, place.outputs)
         )
         return prepare_heads(
-            model, place.matrix(model), senders, changes, everybody=few is None or few >= count - 1
+            model,
+            self.heads.first(model),
+            senders,
+            changes,
+            everybody=few is None or few >= count - 1,
         )
 
     def _assign(self, senders: Names, round_no: int) -> NDArray[np.int64]:
@@ -165,11 +207,9 @@ class VoteExchange(Exchange):
 
     def decide(self, state: State, new: Ballots) -> ExchangeOutcome:
         """Keep the accepted contributors in the cohort, and record all scores."""
-        senders = state.arrays[SENDERS]
-        former = _unpack(state.arrays.get(BALLOTS), self.clients)
-        ballots = former.plus(new, self.settings.memory)
-        here = _taken(ballots, senders)
-        decision = server.decide(self.settings, here)
+        senders, settings = state.arrays[SENDERS], self.settings
+        votes = settings.count_votes(self.agreement.server.rounds)
+        decision, here, kept = decide_on(settings, votes, state.arrays, senders, new)
         accepted = senders[~decision.rejected]
         note = record.Voted(
             arm=self.arm,
@@ -185,8 +225,7 @@ class VoteExchange(Exchange):
             for key, value in state.arrays.items()
             if key not in (HEADS, SENDERS, COMMITMENTS)
         }
-        arrays[BALLOTS] = _pack(ballots)
-        after = replace(state, cohort=accepted, arrays=arrays)
+        after = replace(state, cohort=accepted, arrays={**arrays, **kept})
         if self.settings.aggregate == "heads":
             return ExchangeOutcome(
                 state=self._average_heads(after, state.arrays[HEADS][~decision.rejected]),
@@ -276,23 +315,3 @@ def claim(settings: plan.Filter, clients: int) -> Claim:
 
 def _largest(epsilon: float | tuple[float, ...] | None) -> float | None:
     return max(epsilon) if isinstance(epsilon, tuple) else epsilon
-
-
-def _pack(ballots: Ballots) -> NDArray[np.float64]:
-    return np.stack([ballots.votes, ballots.squares, ballots.fourths, ballots.count, ballots.noise])
-
-
-def _unpack(array: NDArray[np.float64] | None, clients: int) -> Ballots:
-    if array is None:
-        return Ballots.none(clients)
-    return Ballots(
-        votes=array[0],
-        squares=array[1],
-        fourths=array[2],
-        count=array[3],
-        noise=array[4] if len(array) > 4 else 0.0,
-    )
-
-
-def _taken(ballots: Ballots, names: Names) -> Ballots:
-    return _unpack(_pack(ballots)[:, names], len(names))
