@@ -29,6 +29,7 @@ def job(reviews: Path, rounds: int = 6, **votes: object):
         codec={"name": "plain"},
         model={"name": "logistic"},
         corrupt={"kind": "sign_flip", "clients": 0.2},
+        engine={"workers": 1},
         server__rounds=rounds,
     )
 
