@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacit_papers.paper import Paper
-from tacit_papers.partfed import measured, ours, runs, tables, times
+from tacit_papers.partfed import further, measured, ours, runs, tables, times
 from tacit_papers.partfed.claims import CLAIMS
 from tacit_papers.partfed.pictures import PICTURES
 
@@ -12,6 +12,7 @@ __all__ = ["PAPER"]
 _TABLES = (
      tables.facts, tables.encodings, tables.load, tables.by_k, tables.by_l, tables.components,
     times.equal_power, times.strong_server, ours.rules, ours.errors, ours.growing, ours.e1_or_e2,
+    further.balanced, further.images,
 )  # fmt: skip
 
 PAPER = Paper(

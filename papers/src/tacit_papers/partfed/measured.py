@@ -5,7 +5,7 @@ compared with another.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -16,6 +16,7 @@ from tacit import training
 from tacit.client import ClientRandomness, ClientSlot
 from tacit.randomness import Draws
 from tacit.simulation.prepared_rows import prepare
+from tacit_papers.partfed import printed
 from tacit_papers.published import Figures
 
 Tree = dict[str, Any]
@@ -23,6 +24,8 @@ Tree = dict[str, Any]
 ONE_PLACE, AVERAGING = "one place", "averaging"
 _LINK_BYTES_PER_SECOND = 500_000
 _SERVER_POWER = 10
+_PRINTED_LINK = printed.TIMES["k_anonymity", 1][2] / printed.TIMES["k_anonymity", 1][0]
+"""Time of the transfer over time of training, for central training in the paper's Table 1."""
 
 
 def times(trees: dict[str, Tree], measured_rounds: int, seed: int) -> Figures:
@@ -53,6 +56,10 @@ def times(trees: dict[str, Tree], measured_rounds: int, seed: int) -> Figures:
             "strong_total": mine.total(_SERVER_POWER) / one.total(_SERVER_POWER),
             "strong_overlapped": mine.overlapped(_SERVER_POWER) / one.overlapped(_SERVER_POWER),
             "strong_transfer_share": mine.transfer / mine.total(_SERVER_POWER),
+            "strong_total_slow": (
+                mine.over_printed_link(one).total(_SERVER_POWER)
+                / one.over_printed_link(one).total(_SERVER_POWER)
+            ),
         }
         figures |= {f"{name}: {metric}": value for metric, value in shares.items()}
     return {"last": figures}
@@ -71,6 +78,13 @@ class _Spent:
     def total(self, power: int = 1) -> float:
         """The sum, as in the paper, for a server this many times as fast."""
         return self.server / power + self.client + self.transfer
+
+    def over_printed_link(self, central: _Spent) -> _Spent:
+        """The same training over a link that is as slow, relative to central training, as the
+        paper's.
+        """
+        longest = central.server * _PRINTED_LINK
+        return replace(self, transfer=self.transfer / central.transfer * longest)
 
     def overlapped(self, power: int = 1) -> float:
         """The time if server and clients work in parallel."""

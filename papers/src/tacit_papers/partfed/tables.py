@@ -98,7 +98,7 @@ def encodings(scale: Scale) -> PaperTable:
     for encoding in ENCODINGS:
         tree = plan(scale, "k_anonymity", FEDAVG, encoding)
         tree["server"]["rounds"] = size.longest
-        trial = train_trial(tree, size.seeds if encoding == "E1" else size.few_seeds)
+        trial = train_trial(tree, size.many_seeds if encoding == "E1" else size.few_seeds)
         for epoch in (*size.epochs, *size.later):
             paper = {100: 0.80, 400: 0.82, 600: 0.82}.get(epoch)
             cells.append(
