@@ -5,6 +5,7 @@ from __future__ import annotations
 from tacit_papers.checks import Above, AsPredicted, AtLeast, AtMost, Positive, Printed
 from tacit_papers.claims import PaperClaim
 from tacit_papers.lazyinf import printed
+from tacit_papers.lazyinf.effect import LABEL_KINDS, gain_column
 from tacit_papers.published import At
 
 _METRICS = ("accuracy", "precision", "recall")
@@ -143,15 +144,9 @@ WORTH = (
         claim="Filtering recovers what bad data cost, also with randomised votes.",
         where="Section 5; no figure is printed",
         checks=tuple(
-            Above(
-                At("model", row, "40% flipped labels"),
-                At("model", "no filter", "40% flipped labels"),
-            )
+            Positive(At("recovered", row, gain_column(kind)))
+            for kind in LABEL_KINDS
             for row in ("filter, votes in the clear", "filter, votes at 0.5")
-        ),
-        correction=(
-            "shown with flipped labels: random labels, as in the paper, hardly harm a linear model"
-            " on frozen features"
         ),
     ),
     PaperClaim(

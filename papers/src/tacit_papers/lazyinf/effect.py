@@ -4,6 +4,8 @@ server.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tacit.reproduction import Scale
 from tacit_papers.lazyinf.settings import SIZES, VOTE, Tree, plan, train_trial, votes
 from tacit_papers.published import PaperCell, PaperTable, PaperTrial
@@ -17,7 +19,7 @@ _ATTACKS: dict[str, Tree] = {
     "random labels from the middle on": {"kind": "random_labels"},
     "backdoor": {"kind": "backdoor", "columns": [0], "value": 10.0},
 }
-_KINDS = ("random_labels", "flipped_labels")
+LABEL_KINDS = ("random_labels", "flipped_labels")
 _LABELS = {"random_labels": 0.9, "flipped_labels": 1.0}
 _SHARE = 0.4
 """Share of corrupted clients at which the loss that a defence recovers is measured."""
@@ -50,7 +52,7 @@ def model(scale: Scale) -> PaperTable:
     """Accuracy after the last round, by kind of label corruption and number of corrupted clients."""
     cells: list[PaperCell] = []
     for share in SIZES[scale].shares:
-        for kind in _KINDS if share else _KINDS[:1]:
+        for kind in LABEL_KINDS if share else LABEL_KINDS[:1]:
             column = f"{share:.0%} {kind.replace('_', ' ')}" if share else "nobody corrupted"
             arms = {
                 "no filter": _run(scale, kind, share),
@@ -82,9 +84,11 @@ def recovered(scale: Scale) -> PaperTable:
     corrupted clients.
     """
     cells = []
-    for kind in _KINDS:
-        none, clean = _run(scale, kind, _SHARE), _run(scale, kind, 0.0)
-        rows = {name: _run(scale, kind, _SHARE, filter=table) for name, table in _FILTERS.items()}
+    for kind in LABEL_KINDS:
+        none, clean = _repeat(scale, kind, _SHARE), _repeat(scale, kind, 0.0)
+        rows = {
+            name: _repeat(scale, kind, _SHARE, filter=table) for name, table in _FILTERS.items()
+        }
         rivals = {
             name: _run(scale, kind, _SHARE, server=table) for name, table in peers(_SHARE).items()
         }
@@ -99,6 +103,12 @@ def recovered(scale: Scale) -> PaperTable:
                 metric="accuracy",
             )
         )
+        cells += [
+            PaperCell(
+                row=row, column=gain_column(kind), paper=None, trial=trial, minus=none, metric="accuracy"
+            )
+            for row, trial in rows.items()
+        ]  # fmt: skip
         for row, trial in {**rows, **rivals}.items():
             cells.append(
                  PaperCell( row=row, column=f"share made good, {words}", paper=None, trial=trial,
@@ -125,6 +135,11 @@ def recovered(scale: Scale) -> PaperTable:
         cells=tuple(cells),
         note=note,
     )
+
+
+def gain_column(kind: str) -> str:
+    """The column of what a filter gains over no filter."""
+    return f"gain, {kind.replace('_', ' ')}"
 
 
 def attacks(scale: Scale) -> PaperTable:
@@ -171,6 +186,12 @@ def _run(scale: Scale, kind: str, share: float, **tables: Tree) -> PaperTrial:
     return train_trial(_long(scale, corrupt, **tables), SIZES[scale].model_seeds)
 
 
+def _repeat(scale: Scale, kind: str, share: float, **tables: Tree) -> PaperTrial:
+    """As `_run`, with more seeds for random labels."""
+    trial = _run(scale, kind, share, **tables)
+    return replace(trial, seeds=SIZES[scale].harm_seeds) if kind == LABEL_KINDS[0] else trial
+
+
 def _build_attack_trial(scale: Scale, corrupt: Tree, **tables: Tree) -> PaperTrial:
     return train_trial(_long(scale, corrupt, **tables), SIZES[scale].attack_seeds)
 
@@ -194,4 +215,6 @@ def _long(scale: Scale, corrupt: Tree, **tables: Tree) -> Tree:
 
 def _oracle(scale: Scale, share: float) -> PaperTrial:
     """The trial of a perfect filter: only the honest clients, each with as many rows."""
-    return _run(scale, _KINDS[0], 0.0, data={"clients": round((1 - share) * SIZES[scale].clients)})
+    return _run(
+        scale, LABEL_KINDS[0], 0.0, data={"clients": round((1 - share) * SIZES[scale].clients)}
+    )

@@ -14,6 +14,7 @@ from tacit_papers.rr_ldp.keywords import averaged_vectors
 from tacit_papers.rr_ldp.pictures import PICTURES
 from tacit_papers.rr_ldp.pooled import embeddings, hash_sizes, movie_text, word_vectors
 from tacit_papers.rr_ldp.recurrent import one_step, word_by_word
+from tacit_papers.rr_ldp.sensitivity import sensitivity
 
 __all__ = ["PAPER"]
 
@@ -22,6 +23,7 @@ def _tables(scale: Scale) -> tuple[PaperTable, ...]:
     slow = () if scale == "quick" else (word_by_word,)
     others = (
         course,
+        sensitivity,
         one_step,
         *slow,
         hash_sizes,
