@@ -16,13 +16,15 @@ class PaperClaim:
     """One claim of a paper. It holds if all of its checks pass.
 
     The checks are those of the claim's own sentence: a sign, an order, a limit that it names. A
-    printed size goes into `sizes`, which decide nothing.
+    limit that the sentence only implies is explained in `limit`. A printed size goes into `sizes`,
+    which decide nothing.
     """
 
     claim: str  # the paper's sentence, in our words
     where: str  # where it stands in the paper
     checks: tuple[Check, ...] = ()
     sizes: tuple[Check, ...] = ()  # printed sizes
+    limit: str = ""  # how a limit that the sentence does not name was read, if there is one
     correction: str = ""  # what had to be put right for the checks to pass, if anything
     refuted: str = ""  # why it fails, if it does
     untestable: str = ""  # what is missing, if there are no checks
@@ -62,7 +64,10 @@ def _judged(
         where=claim.where,
         verdict=verdict,
         reason=reason,
-        figures=tuple(one.words for one in results),
+        figures=(
+            *(one.words for one in results),
+            *([f"limit: {claim.limit}"] if claim.limit and results else []),
+        ),
         size=tuple(size),
         seeds=seeds,
     )

@@ -112,7 +112,7 @@ def recovered(scale: Scale) -> PaperTable:
         for row, trial in {**rows, **rivals}.items():
             cells.append(
                  PaperCell( row=row, column=f"share made good, {words}", paper=None, trial=trial,
-                minus=none, of=clean, metric="accuracy", )
+                minus=replace(none, seeds=trial.seeds), of=replace(clean, seeds=trial.seeds), metric="accuracy", )
             )  # fmt: skip
         for row, trial in rivals.items():
             cells.append(
@@ -120,7 +120,7 @@ def recovered(scale: Scale) -> PaperTable:
                     row=row,
                     column=f"filter better by, {words}",
                     paper=None,
-                    trial=first,
+                    trial=replace(first, seeds=trial.seeds),
                     minus=trial,
                     metric="accuracy",
                 )

@@ -21,6 +21,8 @@ from tacit_papers.published import At
 HALF_OF_THE_LAST_DIGIT = 0.005
 """The paper states accuracies with two digits: values that it calls equal may differ by this much.
 """
+_TWO_DIGITS = "the paper's accuracies have two digits: equal values differ by at most .005"
+_RATIO = "times are relative to central training, whose time is 1"
 
 
 def _cells_by_k(epoch: int, *thresholds: int) -> tuple[At, ...]:
@@ -98,6 +100,7 @@ _ACCURACY = (
             Positive(At("fig3", "E1", gain(100, 400))),
             AtMost(At("fig3", "E1", gain(400, 600)), HALF_OF_THE_LAST_DIGIT),
         ),
+        limit=_TWO_DIGITS,
         sizes=(Printed(((At("fig3", "E1", gain(100, 400)), 0.02),), digits=2),),
         correction="interpreted as E1, the encoding used afterwards; the text says E2",
         refuted="interpreted as E1, the encoding used afterwards; the text says E2",
@@ -109,6 +112,7 @@ _ACCURACY = (
             AtMost(At("fig3", "E1", TRAIN_LESS_TEST), HALF_OF_THE_LAST_DIGIT),
             AtLeast(At("fig3", "E1", TRAIN_LESS_TEST), -HALF_OF_THE_LAST_DIGIT),
         ),
+        limit=_TWO_DIGITS,
     ),
     PaperClaim(
         claim="One-hot columns (E2) give lower accuracy than integer codes (E1)",
@@ -162,6 +166,7 @@ _BY_LABEL = (
             Above(At("fig8", "l=200", _SIDES), At("fig8", "l=100", _SIDES)),
             Above(At("fig8", "l=200", _SIDES), At("fig8", "l=300", _SIDES)),
         ),
+        limit="half of the rows: a share of .5 with one digit",
         correction=(
             "the paper says that this cannot be measured; sharing the same number of rows"
             " regardless of label measures it"
@@ -183,11 +188,13 @@ _COST = (
             Rises(_times("1", TOTAL, AVERAGING, *_BETWEEN)),
             AtMost(At("1", _BETWEEN[-1], TOTAL), 1.0),
         ),
+        limit=_RATIO,
     ),
     PaperClaim(
         claim="With a server ten times as fast, central training is fastest",
         where="Section 5.4, Table 2",
         checks=tuple(AtLeast(At("2", row, SLOW_TOTAL), 1.0) for row in (AVERAGING, *_BETWEEN)),
+        limit=_RATIO,
         sizes=tuple(AtLeast(At("2", row, TOTAL), 1.0) for row in (AVERAGING, *_BETWEEN)),
         correction=(
             "if training is as slow relative to the link as in the paper; compiled training is"
@@ -223,6 +230,7 @@ _PRIVACY = (
                 digits=0,
             ),
         ),
+        limit="everything: 30,162 rows",
         correction=(
             "each end requires another definition of k: by Algorithm 1 (k rows) the largest class"
             " is still shared at 554 and 402, by the text (k other samples) some rows stay at k ="
@@ -285,6 +293,7 @@ _PRIVACY = (
             AtLeast(At("balanced", name_difference(l), ACCURACY), -HALF_OF_THE_LAST_DIGIT)
             for l in BALANCED_K  # noqa: E741
         ),
+        limit=_TWO_DIGITS,
         refuted="sharing by l separates the labels, balanced or not",
     ),
 )
