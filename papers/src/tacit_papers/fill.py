@@ -47,26 +47,28 @@ def fill_cells(
 
     Runs whose results are neither in the cache nor on a former page are carried out, `jobs` of them
     in parallel; if `jobs` is 0 they are left out. Parallel runs have a process each, which the
-    observer does not see. A cell uses the seeds that exist.
+    observer does not see. A cell uses the seeds that exist; cached single seeds replace an estimate
+    of a former page that lacks them.
     """
     former = former or {}
     wanted = {one.key: one for one in _list_runs(tables, former)}
+    known = {one.key: one for one in _list_runs(tables, {})}
     found = {
         key: figures
-        for key, one in wanted.items()
+        for key, one in known.items()
         if (figures := runs.read_cached(one, cache)) is not None
     }
     missing = [one for key, one in wanted.items() if key not in found] if jobs else []
     carry_out = partial(runs.carry_out, cache=cache, runners=paper.runners, observer=observer)
 
     def begins(run: TrialRun) -> None:
-        on_run(len(found), len(wanted), _describe(run))
+        on_run(len(found.keys() & wanted.keys()), len(wanted), _describe(run))
 
     together = min(jobs, len(missing))
     carried_out = partial(_run_in_parallel, jobs=together) if together > 1 else _run_in_turn
     for run, figures in carried_out(missing, carry_out, begins):
         found[run.key] = figures
-    on_run(len(found), len(wanted), None)
+    on_run(len(found.keys() & wanted.keys()), len(wanted), None)
     return [
         replace(
             merge_outcome(table.name, cell, compute_values(cell, found), former),
