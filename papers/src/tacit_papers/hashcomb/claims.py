@@ -35,6 +35,7 @@ ACCURACY = (
     PaperClaim(
         claim="The program gives what scikit-learn's MLPClassifier gives.",
         where="Section 6.2.1, Table 2",
+        limit="the same: within .006, the mean gain that the paper claims",
         checks=tuple(
             Alike(
                 At("2-baselines", row, "one place"), At("2-baselines", row, "scikit-learn"), _GAIN
@@ -45,6 +46,7 @@ ACCURACY = (
     PaperClaim(
         claim="With eight levels nothing is lost compared with weights in the clear.",
         where="Abstract; Section 7.1.1, Table 3",
+        limit="nothing: at most .006, the mean gain that the paper claims",
         checks=tuple(AtLeast(_lost(row, "HC8"), -_GAIN) for row in _SETS),
     ),
     PaperClaim(
@@ -117,6 +119,7 @@ ACCURACY = (
     PaperClaim(
         claim="Random levels with a mean of eight keep the accuracy.",
         where="Sections 3 and 4; no figure is printed",
+        limit="kept: within a point of F1, .01",
         checks=tuple(
             Alike(At("levels", row, f"{coins}, L=10"), At("levels", row, "NoHC"), 0.01)
             for row in (_SPAM, _OKIRU, _HPS)
@@ -127,6 +130,7 @@ ACCURACY = (
     PaperClaim(
         claim="The representation suits training data as well as parameters.",
         where="Sections 2 and 6; no figure is printed",
+        limit="suits: within a point of F1, .01",
         checks=tuple(
             Alike(At("columns", row, "8 levels"), At("columns", row, "not quantised"), 0.01)
             for row in _SETS
@@ -153,6 +157,7 @@ PRIVACY = (
     PaperClaim(
         claim="Choosing levels at random makes the representation differentially private.",
         where="Abstract; Sections 1, 3 and 8",
+        limit="private: at a delta of at most .001, that of the comparison",
         checks=tuple(
             AtMost(At("apart", row, "least delta per value"), 1e-3)
             for row in ("finest, L=8", "last_head, L=10", "subset, L=10")
@@ -162,6 +167,7 @@ PRIVACY = (
     PaperClaim(
         claim="The Gaussian noise of the comparison is (2, 1e-3)-differentially private.",
         where="Section 7.2, Equations 16 to 18",
+        limit="the printed variance is .08",
         checks=(
             Printed(((At("formulas", "Eq. 16, natural logarithm", "variance"), 0.08),), digits=2),
             AtMost(
@@ -198,6 +204,7 @@ PRIVACY = (
     PaperClaim(
         claim="Hashes hide parameters from the server.",
         where="Sections 1, 4 and 6",
+        limit="hidden: a rank correlation of at most .1",
         checks=(AtMost(At("tokens", "keyed tokens, 6 rounds seen", "order of channels"), 0.1),),
         correction=(
             "only with new tokens for each round and parameter; the published ones reveal the order"
@@ -207,6 +214,7 @@ PRIVACY = (
     PaperClaim(
         claim="A secret of 128 bits in addition to the range cannot be guessed.",
         where="Section 5.3",
+        limit="ranges have 104 or 106 bits, the secret 128",
         checks=(
             Printed(
                 tuple(
