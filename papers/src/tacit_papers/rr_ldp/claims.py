@@ -7,7 +7,7 @@ from tacit_papers.claims import PaperClaim
 from tacit_papers.published import At
 from tacit_papers.rr_ldp.by_clients import TABLE_3
 from tacit_papers.rr_ldp.printed import CLIENTS, TABLE_8, TABLE_9
-from tacit_papers.rr_ldp.sensitivity import COST
+from tacit_papers.rr_ldp.sensitivity import LOSS
 
 _FEW_CLIENTS = (10, 50)
 """The claim is judged where clients are few, a restriction made after seeing the figures: with more
@@ -217,7 +217,7 @@ CLAIMS: tuple[PaperClaim, ...] = (
     PaperClaim(
         claim="MovieLens is less sensitive to q than IMDB",
         where="Section 5.1, Tables 3 and 4",
-        checks=(Above(At("q", "IMDB", COST), At("q", "MovieLens", COST)),),
+        checks=(Above(At("q", "IMDB", LOSS), At("q", "MovieLens", LOSS)),),
         correction="with Equation 5 corrected",
     ),
     PaperClaim(

@@ -1,4 +1,4 @@
-"""A table of ours: what a tenfold larger or smaller clip q costs on IMDB and on MovieLens."""
+"""A table of ours: what a tenfold larger or smaller clip q losses on IMDB and on MovieLens."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _ROUNDS = RoundCounts(full=25, quick=25)
 _FACTORS = {"q = a tenth of the rate": 0.1, "q = local rate": 1.0, "q = ten times the rate": 10.0}
 _AT_RATE = "q = local rate"
 _EPSILON = 10.0
-COST = "mean cost of a tenfold change"
+LOSS = "mean loss by a tenfold change"
 _SEEDS: dict[Scale, tuple[int, ...]] = {"smoke": (1,), "quick": (1,), "full": (1, 2, 3, 4, 5)}
 
 
 def sensitivity(scale: Scale) -> PaperTable:
     """AUC at the local learning rate as clip, at ten times and at a tenth of it, by data set and
-    number of clients; and the mean of what the changes cost.
+    number of clients; and the mean AUC lost by the changes.
     """
     cells = list[PaperCell]()
     for name, setting in _SETS.items():
-        costs = list[PaperCell]()
+        losses = list[PaperCell]()
         for clients in _CLIENTS:
             row = f"{name}, N={clients}"
             trials = {
@@ -35,10 +35,10 @@ def sensitivity(scale: Scale) -> PaperTable:
             }
             cells += [_show(row, column, trial) for column, trial in trials.items()]
             best = trials.pop(_AT_RATE)
-            costs += [
+            losses += [
                 replace(_show(row, column, best), minus=trial) for column, trial in trials.items()
             ]
-        cells.append(replace(costs[0], row=name, column=COST, minus=None, parts=tuple(costs)))
+        cells.append(replace(losses[0], row=name, column=LOSS, minus=None, parts=tuple(losses)))
     note = (
         "Not in the paper. Epsilon 10 per bit, server learning rate 1; MovieLens with 100,000"
         " ratings for training at every scale. The last rows are means over both numbers of"
