@@ -25,7 +25,9 @@ _DRAWS = Draws.seeded(1).at("partfed", "further rows")
 
 def build_balanced_adult() -> pl.DataFrame:
     """Adult with all rows of the rarer label and as many of the other, chosen at random."""
-    columns = plans.Columns(**{key: tuple(names) for key, names in _COLUMNS.items()})
+    columns = plans.Columns(
+        numeric=tuple(_COLUMNS["numeric"]), categorical=tuple(_COLUMNS["categorical"])
+    )
     settings = plans.Data(source="adult", test=0.0, columns=columns)
     rows = data.load(settings, Draws.seeded(1).at("data")).train
     labels = rows[LABEL].to_physical().to_numpy()
