@@ -332,6 +332,13 @@ def test_privacy_says_the_sentence_and_its_terms(capsys: Capture, two_runs: Path
         tacit(capsys, "runs", "privacy", "news-1", "--shuffle", "1000", "--json").out
     )
     assert found["if_shuffled"]["clients"] == 1000
+    assert found["if_shuffled"]["pieces"] == 1
+    split = json.loads(
+        tacit(capsys, "runs", "privacy", "news-1", "--shuffle", "1000", "--pieces", "--json").out
+    )["if_shuffled"]
+    assert split["pieces"] > 1000
+    assert split["shuffled_epsilon"] < found["if_shuffled"]["shuffled_epsilon"]
+    assert "--shuffle N" in tacit(capsys, "runs", "privacy", "news-1", "--pieces").err
 
 
 def test_data_list_and_where(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

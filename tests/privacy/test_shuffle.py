@@ -7,12 +7,19 @@ import pytest
 from scipy.stats import binom
 
 from tacit import plan
-from tacit.codecs import projunit
+from tacit.codecs import projunit, rr
 from tacit.codecs.distributions.privunit import choose_bias
 from tacit.errors import BudgetError
-from tacit.privacy.accounting.shuffle import compute_shuffled_epsilon, estimate_shuffling
+from tacit.privacy.accounting import shuffle
+from tacit.privacy.accounting.shuffle import (
+    compute_shuffled_epsilon,
+    compute_split_epsilon,
+    estimate_shuffling,
+)
 from tacit.privacy.claim import BiasedVector, GaussianNoise, Pure, Repeated
 from tacit.privacy.ledger import Account, charge
+from tacit.report.privacy import describe_shuffled
+from tacit.runs.record import Started
 from tests.privacy.claims import ADD, claim
 
 
@@ -139,3 +146,73 @@ def test_the_calculator_knows_projunits_own_law() -> None:
     assert found.shuffled_epsilon == pytest.approx(0.75, abs=0.02)
     assert found.shuffled_epsilon < 0.92 * compute_shuffled_epsilon(4.0, 10_000, 5, 1e-5)
     assert "all messages of a round must use the same coordinates" in found.sentence
+
+
+def rr_account(dim: int, rounds: int, epsilon: float = 0.1) -> Account:
+    codec = rr.make(plan.RR(epsilon=epsilon, clip=0.01))
+    return charge(Account(), codec.claims(dim, 1), rounds, uses=rounds)
+
+
+def test_pieces_of_an_update_are_composed_and_their_trust_is_said() -> None:
+    found = estimate_shuffling(rr_account(5001, 25), 250, 1e-5, in_pieces=True)
+    assert found.pieces == 5001
+    assert found.shuffled_epsilon == pytest.approx(11.85, abs=0.05)
+    assert found.shuffled_epsilon < found.run_epsilon
+    for phrase in ("5,001 parameters", "trusts the shuffler", "Nothing in this run shuffles"):
+        assert phrase in found.sentence
+
+
+def test_moments_and_the_distribution_of_many_losses_agree(monkeypatch) -> None:
+    exact = compute_split_epsilon(0.1, 200_000, 250, 5, 1e-5)
+    monkeypatch.setattr(shuffle, "_LARGE", 0.0)
+    assert exact <= compute_split_epsilon(0.1, 200_000, 250, 5, 1e-5) < 1.15 * exact
+
+
+def exact_split_delta(epsilon: float, bit: float, clients: int, pieces: int) -> float:
+    """Delta of `pieces` parameters whose bits are shuffled, when one client flips all of them and
+    all others hold zeros: the sums over parameters of independent counts.
+    """
+    keep = 1 / (1 + math.exp(-bit))
+    counts = [
+        np.convolve(binom.pmf(np.arange(clients), clients - 1, 1 - keep), said)
+        for said in ([keep, 1 - keep], [1 - keep, keep])
+    ]
+    losses = np.log(counts[0]) - np.log(counts[1])
+    worst = 0.0
+    for here, loss in ((counts[0], losses), (counts[1], -losses)):
+        total, values = here, loss
+        for _ in range(pieces - 1):
+            total, values = np.outer(total, here).ravel(), np.add.outer(values, loss).ravel()
+        worst = max(worst, float(total @ np.maximum(0, -np.expm1(epsilon - values))))
+    return worst
+
+
+def test_split_bits_never_cost_more_than_is_stated_and_a_twin_without_composition_is_caught() -> (
+    None
+):
+    stated = compute_split_epsilon(1.0, 3, 60, 1, 1e-4)
+    assert exact_split_delta(stated, 1.0, 60, 3) <= 1e-4
+    twin = compute_split_epsilon(1.0, 1, 60, 1, 1e-4)  # the loss of one piece, as LDP-FL counts
+    assert exact_split_delta(twin, 1.0, 60, 3) > 1e-4
+
+
+def test_an_update_that_is_randomised_as_a_whole_cannot_be_split() -> None:
+    codec = projunit.make(plan.ProjUnit(epsilon=4.0, clip=1.0))
+    account = charge(Account(), codec.claims(200, 1), 5, uses=5)
+    with pytest.raises(BudgetError, match="one by one can be split"):
+        estimate_shuffling(account, 1000, 1e-5, in_pieces=True)
+
+
+@pytest.mark.parametrize(
+    ("tables", "why"),
+    [
+        ({"codec": {"name": "rr_sampled"}}, "which coordinates a client reports is public"),
+        ({"codec": {"name": "rqm", "coordinates": 5}}, "which coordinates"),
+        ({"codec": {"name": "rr"}, "server": {"weights": "rows"}}, "its client's weight"),
+        ({"codec": {"name": "rr"}, "filter": {"by": "votes"}}, "reads single updates"),
+    ],
+)
+def test_pieces_that_carry_a_mark_of_their_client_are_refused(tables, why) -> None:
+    entries = [Started(plan=tables, versions={})]
+    with pytest.raises(BudgetError, match=why):
+        describe_shuffled(entries, 1000, in_pieces=True)

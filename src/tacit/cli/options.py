@@ -73,6 +73,13 @@ Shuffle = Annotated[
         help="Also estimate epsilon if a shuffler mixed N messages in each round.",
     ),
 ]
+Pieces = Annotated[
+    bool,
+    typer.Option(
+        "--pieces",
+        help="With --shuffle: each parameter is a message of its own (LDP-FL).",
+    ),
+]
 AllowCode = Annotated[
     bool,
     typer.Option(

@@ -142,15 +142,36 @@ def summarise_privacy(entries: list[Entry]) -> PrivacyFigures:
     )
 
 
-def describe_shuffled(entries: list[Entry], clients: int) -> ShuffleEstimate:
-    """Estimate epsilon with a shuffler of `clients` messages per round; raise BudgetError where no
-    bound is known.
+def describe_shuffled(
+    entries: list[Entry], clients: int, *, in_pieces: bool = False
+) -> ShuffleEstimate:
+    """Estimate epsilon with a shuffler of `clients` messages per round, or of one message per
+    parameter and client; raise BudgetError where no bound is known.
     """
     from tacit.privacy.accounting.shuffle import estimate_shuffling  # numpy is heavy to load
 
+    if in_pieces and (why := _find_mark(_plan(entries))):
+        raise BudgetError(f"single parameters cannot be shuffled: {why}")
     return estimate_shuffling(
-        ledger.fold_releases(_updates(entries, RUN)), clients, _delta(entries)
+        ledger.fold_releases(_updates(entries, RUN)), clients, _delta(entries), in_pieces=in_pieces
     )
+
+
+def _find_mark(plan: dict[str, Any]) -> str:
+    """What would link the pieces of one client's update in spite of a shuffler; empty if nothing
+    does.
+    """
+    codec, server = plan.get("codec", {}), plan.get("server", {})
+    if codec.get("name") == "rr_sampled" or codec.get("coordinates"):
+        return (
+            "which coordinates a client reports is public, so its pieces can be told apart; use rr,"
+            " or rqm without codec.coordinates"
+        )
+    if server.get("weights", "equal") != "equal":
+        return "each piece would carry its client's weight; use server.weights = 'equal'"
+    if plan.get("filter") or server.get("rule", "mean") != "mean":
+        return "the server reads single updates; remove [filter], and use server.rule = 'mean'"
+    return ""
 
 
 def _updates(entries: list[Entry], arm: str) -> list[Released]:

@@ -15,6 +15,7 @@ from tacit_papers.rr_ldp.pictures import PICTURES
 from tacit_papers.rr_ldp.pooled import embeddings, hash_sizes, movie_text, word_vectors
 from tacit_papers.rr_ldp.recurrent import one_step, word_by_word
 from tacit_papers.rr_ldp.sensitivity import sensitivity
+from tacit_papers.rr_ldp.split_shuffle import attack, split_and_shuffle
 
 __all__ = ["PAPER"]
 
@@ -32,6 +33,7 @@ def _tables(scale: Scale) -> tuple[PaperTable, ...]:
         movie_text,
         decoders,
         ldp_fl,
+        split_and_shuffle,
         losses,
         inversion,
     )
@@ -69,5 +71,6 @@ PAPER = Paper(
         "averaged_vectors": averaged_vectors,
         "loss": loss,
         "dictionary": dictionary,
+        "split_shuffle": attack,
     },
 )

@@ -226,8 +226,8 @@ def ldp_fl(scale: Scale) -> PaperTable:
     ]  # fmt: skip
     note = (
         f"LDP-FL (Sun et al. 2020) sends each trained weight by the same"
-        f" channel, here within ±{LDP_FL_RANGE:g}; its shuffling of parameters changes no figure,"
-        " and no bound is claimed for it."
+        f" channel, here within ±{LDP_FL_RANGE:g}; its shuffling of parameters changes no figure:"
+        " the server adds up the same bits. The table after this one has its privacy."
     )
     return PaperTable(
         name="ldp-fl",

@@ -282,6 +282,8 @@ class ShuffledLoss(TypedDict):
     """Probability that the loss is larger."""
     leans: bool
     """Whether the bound holds only if all messages of a round use the same coordinates."""
+    pieces: int
+    """Messages per client and round: 1, or with `--pieces` one per parameter."""
 
 
 class PrivacyOutput(TypedDict):

@@ -16,8 +16,17 @@ from tacit.cli.folders import (
     locate_run,
     summarise_listed_run,
 )
-from tacit.cli.options import RUNS, AsJson, PageOrNone, RunName, RunNames, Runs, Shuffle
-from tacit.errors import RunError
+from tacit.cli.options import (
+    RUNS,
+    AsJson,
+    PageOrNone,
+    Pieces,
+    RunName,
+    RunNames,
+    Runs,
+    Shuffle,
+)
+from tacit.errors import PlanError, RunError
 
 if TYPE_CHECKING:
     from tacit.privacy.accounting.shuffle import ShuffleEstimate
@@ -119,25 +128,32 @@ def compare(
 
 
 def privacy(
-    run: RunName, shuffle: Shuffle = None, runs: Runs = RUNS, as_json: AsJson = False
+    run: RunName,
+    shuffle: Shuffle = None,
+    pieces: Pieces = False,
+    runs: Runs = RUNS,
+    as_json: AsJson = False,
 ) -> None:
     """State the privacy guarantee of a run, and what it does not protect.
 
     RUN is a name that `tacit runs` lists, or a folder.
     The first paragraph is written for data owners. --shuffle adds an estimate
-    of epsilon with a shuffler; no run uses one.
+    of epsilon with a shuffler; no run uses one. --pieces splits updates first,
+    as LDP-FL does.
 
     \b
     Examples:
       tacit runs privacy newsgroups-3
       tacit runs privacy newsgroups-3 --json
-      tacit runs privacy newsgroups-3 --shuffle 10000
+      tacit runs privacy newsgroups-3 --shuffle 10000 --pieces
     """
     from tacit.report.as_json import privacy_to_json
     from tacit.report.audits import build_grids, select_latest
 
     folder = locate_run(run, runs)
-    found, what_if = figures(folder), _estimate_shuffled(folder, shuffle)
+    if pieces and shuffle is None:
+        raise PlanError("--pieces needs --shuffle N, the number of clients")
+    found, what_if = figures(folder), _estimate_shuffled(folder, shuffle, pieces)
     if as_json:
         tables.print_json(
             "privacy/1",
@@ -170,11 +186,15 @@ def privacy(
         tables.say(what_if.sentence)
 
 
-def _estimate_shuffled(folder: Path, clients: int | None) -> ShuffleEstimate | None:
+def _estimate_shuffled(
+    folder: Path, clients: int | None, in_pieces: bool
+) -> ShuffleEstimate | None:
     from tacit.report.privacy import describe_shuffled
     from tacit.runs.run_folder import entries
 
-    return None if clients is None else describe_shuffled(list(entries(folder)), clients)
+    if clients is None:
+        return None
+    return describe_shuffled(list(entries(folder)), clients, in_pieces=in_pieces)
 
 
 def _when(folder: Path) -> datetime:

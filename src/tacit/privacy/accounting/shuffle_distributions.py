@@ -15,7 +15,9 @@ from tacit.privacy.claim import BiasedVector
 LossDistribution = tuple[NDArray[np.float64], NDArray[np.float64], float]
 
 _RARE = 1e-12
-"""Tail probability of the number of hiding clients; each tail counts as infinite loss."""
+"""Tail probability of the number of hiding clients; each tail counts as infinite loss. Smaller
+where many losses are composed, whose tails add up.
+"""
 _GROUPS, _FEWEST = 60, 8
 """Numbers of hiding clients are grouped, each group counted as its smallest number. Fewer groups
 are used where each is slow.
@@ -28,7 +30,7 @@ _REACH = 9.0
 """Standard deviations within which counts are evaluated; the rest counts as infinite loss."""
 
 
-def bound_by_epsilon(epsilon: float, clients: int) -> LossDistribution:
+def bound_by_epsilon(epsilon: float, clients: int, rare: float = _RARE) -> LossDistribution:
     """Bound the loss of one round for messages with a pure epsilon, whatever their distribution.
 
     Source: Feldman, McMillan and Talwar 2023, *Stronger Privacy Amplification by Shuffling*,
@@ -41,7 +43,8 @@ def bound_by_epsilon(epsilon: float, clients: int) -> LossDistribution:
 
     truth = 1 / (1 + math.exp(-epsilon))
     losses, probabilities = [], []
-    for hiding, likely in _group_blankets(clients - 1, 2 / (math.exp(epsilon) + 1), _GROUPS):
+    chance = 2 / (math.exp(epsilon) + 1)
+    for hiding, likely in _group_blankets(clients - 1, chance, _GROUPS, rare):
         reach = 9 * math.sqrt(hiding) / 2 + 2
         kind = np.arange(
             max(0, math.floor(hiding / 2 - reach)),
@@ -58,7 +61,7 @@ def bound_by_epsilon(epsilon: float, clients: int) -> LossDistribution:
         losses.append(np.log(here[known]) - np.log(there[known]))
         probabilities.append(likely * here[known])
     found = np.concatenate(probabilities)
-    return np.concatenate(losses), found, max(0.0, 1 - float(found.sum())) + 2 * _RARE
+    return np.concatenate(losses), found, max(0.0, 1 - math.fsum(found)) + 2 * rare
 
 
 def bound_by_blanket(vector: BiasedVector, clients: int) -> LossDistribution | None:
@@ -138,11 +141,13 @@ def _bin_losses(
     ).astype(np.float64)
 
 
-def _group_blankets(others: int, chance: float, groups: int) -> Iterator[tuple[int, float]]:
+def _group_blankets(
+    others: int, chance: float, groups: int, rare: float = _RARE
+) -> Iterator[tuple[int, float]]:
     """Yield the smallest number of hiding clients in each group, and the probability of the group."""
     from scipy.stats import binom
 
-    lowest, highest = int(binom.ppf(_RARE, others, chance)), int(binom.isf(_RARE, others, chance))
+    lowest, highest = int(binom.ppf(rare, others, chance)), int(binom.isf(rare, others, chance))
     edges = np.unique(np.linspace(lowest, highest + 1, groups + 1).astype(np.int64))
     for hiding, following in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         yield (
