@@ -22,10 +22,15 @@ FORM = {"origin": HERE}
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
-    """A served application and its log-in link."""
+    """A served application and its log-in links, of which the last one is valid."""
 
     origin: str
-    link: str
+    lines: list[str]
+
+    @property
+    def link(self) -> str:
+        """The log-in link that works now."""
+        return self.lines[-1].partition(": ")[2]
 
 
 def build_client(
@@ -67,7 +72,7 @@ def serve(pages: PageSet) -> Iterator[Served]:
     while not server.started and thread.is_alive():
         time.sleep(0.01)
     try:
-        yield Served(origin=access.address.origin, link=links[0].partition(": ")[2])
+        yield Served(origin=access.address.origin, lines=links)
     finally:
         server.should_exit = True
         thread.join(10)

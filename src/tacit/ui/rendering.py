@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,13 @@ def load_templates() -> Environment:
     environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
     environment.filters["size"] = phrasing.format_size
     environment.filters["duration"] = phrasing.format_duration
+    environment.filters["moment"] = _format_moment
     return environment
+
+
+def _format_moment(seconds: float) -> str:
+    """A time in the time zone of this machine."""
+    return f"{datetime.fromtimestamp(seconds).astimezone():%d %b %H:%M}"
 
 
 def render_part(template: str, **values: Any) -> str:

@@ -27,7 +27,8 @@ def _read_text(name: str) -> str:
             shared = (_SHARED / "style.html").read_text(encoding="utf-8")
             return shared + (_OWN / "tacit.css").read_text(encoding="utf-8")
         case "draw.js":
-            return (_SHARED / "draw.html").read_text(encoding="utf-8")
+            shared = (_SHARED / "draw.html").read_text(encoding="utf-8")
+            return (_OWN / "strict.js").read_text(encoding="utf-8") + shared
         case "plotly.js":
             return read_library()
         case _:

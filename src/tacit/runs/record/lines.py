@@ -149,6 +149,14 @@ def read(path: Path, at_least: int = 0, wanted: Wanted | None = None) -> Iterato
     yield from fold(read_lines(path, at_least, wanted))
 
 
+def parse(content: bytes, source: Path) -> Iterator[Entry]:
+    """Yield the valid entries of a record from its bytes, as `read` does. `source` is named in
+    errors.
+    """
+    lines = ((begins, entry) for begins, entry, _ in _parse_lines(source, content, 0))
+    yield from fold((begins, entry) for begins, entry in lines if entry is not None)
+
+
 def read_lines(
     path: Path, at_least: int = 0, wanted: Wanted | None = None
 ) -> Iterator[tuple[int, Entry]]:
@@ -228,6 +236,14 @@ def _parse_lines(
                 path, number, "its checksum is missing, or an earlier version of Tacit wrote it"
             )
         yield begins, entry, before
+
+
+def parse_entry(line: bytes, source: Path) -> Entry | None:
+    """Parse one line without verifying its checksum; None if its kind is unknown.
+
+    For readers that follow a record while it grows. Raise RunError if the line is malformed.
+    """
+    return _entry(source, 0, line)
 
 
 _BEGINNING = re.compile(rb'\{"kind": "(\w+)"(?:, "arm": "(\w+)")?')

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
+from starlette.applications import Starlette
 
-from tacit.runs.named_runs import list_run_folders
 from tacit.ui.application import PageLink, PageSet
-from tacit.ui.rendering import render_page
+from tacit.ui.records.catalogue import RunCatalogue
+from tacit.ui.runs.action_routes import list_action_routes
+from tacit.ui.runs.run_routes import list_run_routes
+from tacit.ui.runs.workspace import Workspace
 
 
 def build_runs_pages(runs: Path, plans: Path | None = None) -> PageSet:
-    """Build the pages over a runs folder."""
+    """Build the pages over a runs folder; `plans` is a folder with plans that they may start."""
+    space = Workspace(
+        runs=runs.resolve(), catalogue=RunCatalogue(runs), plans=plans.resolve() if plans else None
+    )
 
-    def show_runs(request: Request) -> Response:
-        return render_page(
-            request, "runs.html", runs=[folder.name for folder in list_run_folders(runs)]
-        )
+    @asynccontextmanager
+    async def lifespan(application: Starlette) -> AsyncIterator[None]:
+        yield
+        space.jobs.stop_all()
 
     return PageSet(
         title="Tacit",
-        navigation=(PageLink(path="/", words="Runs"),),
-        routes=[Route("/", show_runs)],
+        navigation=(
+            PageLink(path="/", words="Runs"),
+            PageLink(path="/plans", words="Start"),
+        ),
+        routes=[*list_run_routes(space), *list_action_routes(space)],
+        lifespan=lifespan,
     )

@@ -1,0 +1,1 @@
+"""Records read while they grow: what pages show, in bounded memory and without any lock."""
