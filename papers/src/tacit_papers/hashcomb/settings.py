@@ -46,14 +46,13 @@ class HashcombSize:
     claimed: tuple[int, ...]  # of those among them that decide a claim
 
 
+_FIVE = (1, 2, 3, 4, 5)
 SIZES: dict[Scale, HashcombSize] = {
     "smoke": HashcombSize(
         fewer=500, rounds=2, limit=300, four_rounds=(1,), many_rounds=(1,), ours=(1,), claimed=(1,)
     ),
     "quick": HashcombSize(fewer=10, four_rounds=(1,), many_rounds=(1,), ours=(1,), claimed=(1,)),
-    "full": HashcombSize(
-        four_rounds=(1, 2, 3, 4, 5), many_rounds=(1, 2, 3), ours=(1, 2, 3), claimed=(1, 2, 3)
-    ),
+    "full": HashcombSize(four_rounds=_FIVE, many_rounds=_FIVE, ours=(1, 2, 3), claimed=_FIVE),
 }
 
 
@@ -127,10 +126,15 @@ def plain() -> Tree:
 
 
 def paper_gaussian() -> Tree:
-    """The arm the paper calls (2, 1e-3)-DP: a variance of .08, which its formula gives with the
-    base-10 logarithm.
+    """The arm the paper calls (2, 1e-3)-DP as its text reads: a variance of .08, hence a deviation
+    of .283. Its formula gives .08 with the base-10 logarithm.
     """
     return {"name": "paper_gaussian", "settings": {"logarithm": "ten"}}
+
+
+def program_gaussian() -> Tree:
+    """The same arm as the paper's program reads it: a unit Gaussian times .08, a deviation of .08."""
+    return {"name": "paper_gaussian", "settings": {"logarithm": "ten", "factor": "variance"}}
 
 
 def hashcomb(name: str, levels: int, **more: Any) -> Tree:
