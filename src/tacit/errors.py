@@ -58,9 +58,21 @@ class WireError(TacitError):
 class RequestError(WireError):
     """A request that a site must not answer; `status` is the word that its server learns."""
 
-    def __init__(self, status: Literal["answered", "model", "order", "terms", "ended"], text: str):
+    def __init__(
+        self,
+        status: Literal["answered", "model", "order", "terms", "ended", "negotiation"],
+        text: str,
+    ) -> None:
         super().__init__(text)
         self.status = status
+
+
+class AccusationError(RequestError):
+    """A site stops a negotiation because of another one, `site`, which its server learns."""
+
+    def __init__(self, site: str, text: str) -> None:
+        super().__init__("negotiation", text)
+        self.site = site
 
 
 class PeerError(TacitError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from tacit.protocol.agreement import Agreement
 from tacit.protocol.site import OwnRows, Site
 from tacit.randomness import Draws
 from tacit.rows import Clients, Lexicon, Rows
+
+if TYPE_CHECKING:
+    from tacit.assembly.negotiated import NegotiatedCodec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +60,7 @@ class SiteClients:
     """The clients of a site: public names, train rows of each, randomness, rows by block.
 
     `codec_folder` keeps their codec memory and `ledger_file` what they were charged. Without a
-    file clients have no ledgers of their own.
+    file clients have no ledgers of their own. `negotiated` is what they agreed on, if it is known.
     """
 
     names: Sequence[int]
@@ -65,6 +69,7 @@ class SiteClients:
     rows: OwnRows
     codec_folder: Path
     ledger_file: Path | None = None
+    negotiated: NegotiatedCodec | None = None
 
 
 def build_site(
@@ -86,9 +91,11 @@ def build_site(
         site.client_ledgers = ClientLedgers(
             plan.ledger, len(clients.sizes), plan.delta, clients.ledger_file
         )
+    negotiated = clients.negotiated
     if plan.negotiated_file is not None:
         from tacit.assembly.negotiated import read_negotiated
 
         negotiated = read_negotiated(plan)
-        site.use_secret(negotiated.secret, negotiated.codec)
+    if negotiated is not None:
+        negotiated.use_at(site)
     return site

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from tacit.errors import RequestError, RunError, WireError
 from tacit.files import replace_file
+from tacit.negotiation.exchange import Step, list_steps
 from tacit.plan import Plan
 from tacit.plan.codec import readable
 from tacit.protocol.messages.signed_message import MessageSubject
@@ -47,6 +48,11 @@ def is_measured(plan: Plan, round_no: int) -> bool:
         and 1 <= round_no <= plan.server.rounds
         and plan.server.is_evaluated(round_no)
     )
+
+
+def list_negotiation_steps(plan: Plan) -> tuple[Step, ...]:
+    """The steps of the sites' negotiation before round one; none if the plan has none."""
+    return list_steps(with_range=plan.negotiates_range) if plan.negotiation is not None else ()
 
 
 def count_measured_rounds(plan: Plan) -> int:
@@ -100,8 +106,13 @@ class Agenda:
     def place(self, subject: MessageSubject) -> Place:
         """Find the position of a request; raise WireError if the plan does not imply it."""
         rounds, named = self.plan.server.rounds, subject.exchange
+        steps: Sequence[str] = list_negotiation_steps(self.plan)
+        if subject.kind == "negotiate":
+            if subject.round_no or named not in steps:
+                raise WireError(f"negotiate {named!r}: the plan implies no such step")
+            return Place(0, steps.index(named))
         if subject.kind == "rows":
-            return Place(0, 0)
+            return Place(0, len(steps))
         if not 1 <= subject.round_no <= rounds:
             raise WireError(
                 f"{subject.kind} {named!r}: the plan has rounds 1 to {rounds:,}, got"

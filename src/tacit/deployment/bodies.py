@@ -251,6 +251,20 @@ class BeginResponse(_Strict, frozen=True, kw_only=True):
             raise ValueError("names of clients have 8 bytes each")
 
 
+class NegotiationRequest(_Strict, frozen=True, kw_only=True):
+    """A step of the sites' negotiation: the messages of all sites in the step before, in the order
+    of the terms.
+    """
+
+    received: Annotated[list[bytes], msgspec.Meta(max_length=10_000)] = []
+
+
+class NegotiationResponse(_Strict, frozen=True, kw_only=True):
+    """A site's message in a step of the negotiation; empty after the last step."""
+
+    message: bytes = b""
+
+
 class RecordHead(_Strict, frozen=True, kw_only=True):
     """The end of a run: the length of the server's record, the checksum of its last line, and the
     signature on it.

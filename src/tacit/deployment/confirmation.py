@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from tacit.deployment.bodies import Offer, Terms
 from tacit.errors import WireError
+from tacit.plan import Plan
 
 
 def run_digest(run: str, offer: Offer, terms: bytes) -> str:
@@ -30,6 +31,11 @@ def run_digest(run: str, offer: Offer, terms: bytes) -> str:
     plan = (offer.plan, offer.settings) if offer.settings else offer.plan
     content = msgspec.msgpack.encode(("tacit run", run, plan, offer.simulated_noise, terms))
     return hashlib.sha256(content).hexdigest()
+
+
+def needs_confirmation(plan: Plan) -> bool:
+    """Whether a site sends nothing before the other sites have confirmed plan and terms."""
+    return plan.secure_aggregation is not None or plan.negotiation is not None
 
 
 def sign_digest(key: Ed25519PrivateKey, site: str, digest: str) -> bytes:

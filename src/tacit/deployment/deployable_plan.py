@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tacit import data
 from tacit.errors import PlanError
-from tacit.plan import GIVEN, Audit, Engine, HashComb, Plan
+from tacit.plan import GIVEN, Audit, Engine, Plan
 from tacit.plan.codec import readable
 
 
@@ -28,12 +28,11 @@ def refuse_undeployable(plan: Plan, simulated_noise: bool) -> None:
     server, so they check too.
     """
     found = _problems(plan)
-    if not (simulated_noise or readable(plan.codec) or plan.negotiated_file):
+    is_shared = plan.negotiation is not None or bool(plan.negotiated_file)
+    if not (simulated_noise or readable(plan.codec) or is_shared):
         found.append(
-            "codec.agreed: needs a secret that sites negotiated (`tacit negotiate`); got nothing"
-            if isinstance(plan.codec, HashComb)
-            else f"codec.name = {plan.codec.name!r}: sites have no secret in common for tokens; use"
-            " 'hashcomb' with codec.agreed"
+            f"codec.name = {plan.codec.name!r}: sites have no secret in common for tokens; add"
+            " [negotiation], by which they agree on one"
         )
     if plan.data.columns.label is None:
         found.append(

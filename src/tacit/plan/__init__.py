@@ -70,6 +70,7 @@ from tacit.plan.tables.model import (
     ViT,
     Worded,
 )
+from tacit.plan.tables.negotiation import Negotiation
 from tacit.plan.tables.private import Private
 from tacit.plan.tables.public import Public
 from tacit.plan.tables.schema import Schema, hash_schema
@@ -114,6 +115,7 @@ __all__ = [
     "Logistic",
     "Mimic",
     "Model",
+    "Negotiation",
     "OneBit",
     "OwnAttack",
     "OwnCodec",

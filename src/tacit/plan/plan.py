@@ -24,6 +24,7 @@ from tacit.plan.tables import (
     ledger,
     local,
     model,
+    negotiation,
     private,
     public,
     schema,
@@ -42,6 +43,7 @@ from tacit.plan.tables.filter import Filter
 from tacit.plan.tables.ledger import Ledger
 from tacit.plan.tables.local import Local
 from tacit.plan.tables.model import Logistic, Model, Worded
+from tacit.plan.tables.negotiation import Negotiation
 from tacit.plan.tables.private import Private
 from tacit.plan.tables.public import Public
 from tacit.plan.tables.schema import Schema
@@ -109,6 +111,9 @@ class Plan:
     secure_aggregation: SecureAggregation | None = None
     """Secure aggregation: no party sees a single update. Without this table the server sees each
     encoded update.
+    """
+    negotiation: Negotiation | None = None
+    """Sites agree on a secret and a range before round one. Without this table they do not.
     """
     public: Public | None = None
     """Rows that the server has in the clear. Without this table it has none, and the initial model
@@ -178,6 +183,17 @@ class Plan:
         return getattr(self.codec, "agreed", None)
 
     @property
+    def negotiates_range(self) -> bool:
+        """Whether sites agree on the codec's range before round one."""
+        settings = self.codec
+        return (
+            self.negotiation is not None
+            and isinstance(settings, codec.HashComb)
+            and settings.x_min is None
+            and settings.x_max is None
+        )
+
+    @property
     def delta(self) -> float:
         """Delta of totals per run: the codec's, if its epsilon is per run, else the ledger's."""
         return float(getattr(self.codec, "delta", self.ledger.delta))
@@ -221,6 +237,7 @@ def problems(plan: Plan) -> list[str]:
         private: True,
         codec: True,
         secure_aggregation: plan.secure_aggregation is not None,
+        negotiation: plan.negotiation is not None,
         public: plan.public is not None,
         filtering: plan.filter is not None,
         corrupt: plan.corrupt is not None,

@@ -276,6 +276,10 @@ class Site:
         assert self.own_rows is not None
         starts = self.own_rows.test_clients.starts
         return int(starts[slot.block + 1] - starts[slot.block])
+    def compute_first_model(self) -> Vector:
+        """The first model, where all sites derive it by themselves."""
+        assert self.learner is not None
+        return self.learner.initial(self._beginning)
 
     def _take_step(self, message: messages.Message, round_no: int) -> Vector:
         """The model after the server's step, taken here. Round 1 begins with the first model that
@@ -283,8 +287,7 @@ class Site:
         """
         terms = self.agreement
         if round_no == 1:
-            assert self.learner is not None
-            model = self.learner.initial(self._beginning)
+            model = self.compute_first_model()
             return self._keep(round_no, model, terms.optimizer.init(model), b"")
         assert self._kept is not None, "a site that decodes keeps the model between rounds"
         digest = hashlib.sha256(f"{round_no} ".encode() + message.payload.tobytes()).digest()

@@ -259,6 +259,10 @@ class SimulatedArm:
                 ledger_file=self._folder("ledger.safetensors") if is_federated else None,
             ),
         )
+        if is_federated and self.plan.negotiation is not None:
+            from tacit.assembly.negotiated import negotiate_in_simulation
+
+            negotiate_in_simulation(self.plan, site, draws, self._folder("negotiated"))
         if corruption is not None:
             from tacit.simulation.adversaries.behaviour import Misbehaving
 

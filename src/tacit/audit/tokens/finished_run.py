@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
 from tacit import codecs, plan, server, training
-from tacit.assembly.negotiated import read_negotiated
+from tacit.assembly.negotiated import apply_agreed, read_negotiated
 from tacit.client import ClientRandomness, ClientSlot
 from tacit.errors import RunError
+from tacit.negotiation.exchange import load_agreed_secret
 from tacit.plan import GIVEN, HashComb
 from tacit.randomness import Draws
 from tacit.rows import Clients, Vector
 from tacit.runs import run_folder
 from tacit.runs.allowed_code import require_permission
+from tacit.runs.record import RUN
 from tacit.simulation.prepared_rows import SimulatedData, prepare
 
 Sent = NDArray[np.float32]
@@ -131,7 +133,7 @@ def load_finished_run(folder: Path, *, allow_code: bool = False) -> FinishedRun:
     learner = training.build(job.model, job.local, data.train, data.clients)
     model = _last_model(folder, learner)
     # One token of 28 bits is attacked: longer ones and paths of several show at least as much.
-    codec = read_negotiated(job).settings if job.negotiated_file else job.codec
+    codec = _find_settings(job, folder)
     settings = replace(codec, path=False, token_bits=28)
     return FinishedRun(
         job=job,
@@ -141,6 +143,17 @@ def load_finished_run(folder: Path, *, allow_code: bool = False) -> FinishedRun:
         model=model,
         draws=draws.at("audit tokens"),
     )
+
+
+def _find_settings(job: plan.Plan, folder: Path) -> HashComb:
+    """The settings of the clients' codec, with the range they negotiated if they did."""
+    assert isinstance(job.codec, HashComb)
+    agreed = load_agreed_secret(folder / run_folder.PRIVATE / f"{RUN}.negotiated")
+    if job.negotiates_range and agreed is not None:
+        return apply_agreed(job, agreed).settings or job.codec
+    if job.negotiated_file:
+        return read_negotiated(job).settings or job.codec
+    return job.codec
 
 
 def _last_model(folder: Path, learner: training.Learner) -> Vector:

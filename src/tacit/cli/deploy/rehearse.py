@@ -240,6 +240,7 @@ disclosures = [
   "clients", "rows", "classes", "ranges", "exact_ranges", "formats", "categories", "words", "measures"
 ]
 votes = true
+negotiation = true
 trust_server = true
 simulation_noise = true
 

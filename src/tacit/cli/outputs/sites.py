@@ -135,6 +135,8 @@ class PlanRequirements(TypedDict):
     """Baselines, which sites do not run."""
     votes: bool
     """Whether clients vote."""
+    negotiates: bool
+    """Whether the sites of a run agree on a secret that they all know."""
     trusts_server: bool
     """Whether the guarantee trusts the server."""
     simulation_noise: bool

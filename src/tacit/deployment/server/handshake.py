@@ -22,6 +22,7 @@ from tacit.deployment.bodies import (
     StatisticsBody,
     Terms,
 )
+from tacit.deployment.confirmation import needs_confirmation
 from tacit.deployment.server.compare_sites import check_sites_agree
 from tacit.deployment.server.messenger import Messenger
 from tacit.deployment.server.missing_replies import build_quorum_error, list_reasons
@@ -115,7 +116,7 @@ class Handshake:
         """
         return (
             is_quorum
-            and self.plan.secure_aggregation is None
+            and not needs_confirmation(self.plan)
             and all(one.cause == "absent" for one in replied.missing.values())
         )
 

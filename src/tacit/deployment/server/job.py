@@ -27,6 +27,7 @@ from tacit.deployment.server.handshake import Deployment, Handshake, begin_at_si
 from tacit.deployment.server.messenger import Messenger, RequestSettings, SiteTransport
 from tacit.deployment.server.missed_requests import MissedRequests
 from tacit.deployment.server.missing_replies import MissingReply
+from tacit.deployment.server.negotiation_relay import relay_negotiation
 from tacit.deployment.server.receipts import Receipts
 from tacit.deployment.server.sent_plan import load_sent_plan, store_sent_plan
 from tacit.deployment.server.server_side import ServerInputs, ServerSide
@@ -242,6 +243,7 @@ class DeployedJob:
             self._use_record(desk)
         terms = begin.read()
         begin_at_sites(self.messenger, begin)
+        relay_negotiation(self.messenger, self.plan, terms, self.place)
         with_rows = bodies.read_names((self.place / WITH_ROWS).read_bytes())
         side = ServerSide(self.plan, terms, digest, self.messenger, with_rows, self._given(terms))
         if is_resumed:  # the round under way, and the next one if its model was measured

@@ -14,6 +14,7 @@ from contextlib import closing
 import numpy as np
 from msgspec.structs import replace
 
+from tacit.assembly.negotiated import CLAIM_OF_RANGE
 from tacit.client import ClientRandomness
 from tacit.codecs.votes.noisy_counts import CountNoise
 from tacit.deployment import bodies
@@ -21,6 +22,8 @@ from tacit.deployment.agenda import MEASURE
 from tacit.deployment.bodies import (
     Counts,
     MeasureResponse,
+    NegotiationRequest,
+    NegotiationResponse,
     Offer,
     OfferResponse,
     SiteRequest,
@@ -146,7 +149,10 @@ class OwnerSite:
             )
             if body is None:
                 self._log_round(subject)
-                body = self._compute_response(run, message, book)
+                if subject.kind == "negotiate":
+                    body = self._negotiate(run, message, book)
+                else:
+                    body = self._compute_response(run, message, book)
                 self._check_size(body)
                 book.store(subject.run, subject.round_no, subject.exchange, message.digest, body)
             return body, book.receipt()
@@ -186,6 +192,20 @@ class OwnerSite:
             )
         self._runs[subject.run].check_plan(subject.plan)
         return self._runs[subject.run]
+
+    def _negotiate(self, run: Participation, message: SignedMessage, book: SiteLedger) -> bytes:
+        """This site's message in a step of the negotiation; clients are charged before their values
+        have a part in it.
+        """
+        subject, built = message.subject, run.load_side(negotiated=False)
+        run.agenda.place(subject)
+        run.watch.check()
+        run.leave_out(book.erased())
+        claims = (CLAIM_OF_RANGE,) if subject.exchange == "range" else ()
+        reserve_clients(self.owner, book, subject, built, built.site.names, claims)
+        run.agenda.take(subject, message.digest)
+        received = bodies.unpack(message.body, NegotiationRequest).received
+        return bodies.pack(NegotiationResponse(message=run.negotiate(subject.exchange, received)))
 
     def _compute_response(
         self, run: Participation, message: SignedMessage, book: SiteLedger

@@ -15,6 +15,7 @@ import numpy as np
 
 from tacit import features, training
 from tacit.assembly.feature_sources import gather_feature_sources
+from tacit.assembly.negotiated import NegotiatedCodec, apply_agreed
 from tacit.assembly.rows import fit_features
 from tacit.assembly.secure_sums import draw_helper_key
 from tacit.column_statistics.number_format import check_formats
@@ -28,7 +29,12 @@ from tacit.deployment.bodies import (
     StatisticsBody,
     Terms,
 )
-from tacit.deployment.confirmation import check_confirmations, run_digest, sign_digest
+from tacit.deployment.confirmation import (
+    check_confirmations,
+    needs_confirmation,
+    run_digest,
+    sign_digest,
+)
 from tacit.deployment.shared_projection import check_projection
 from tacit.deployment.site import client_parts
 from tacit.deployment.site.owner import Owner
@@ -41,6 +47,11 @@ from tacit.deployment.site.rows.disclosed_statistics import (
 from tacit.deployment.site.rows.held_out import HeldOut
 from tacit.deployment.site.rows.row_release import release_rows
 from tacit.deployment.site.rows.site_rows import SiteRows, read_rows
+from tacit.deployment.site.site_negotiation import (
+    SiteNegotiation,
+    load_negotiated,
+    refuse_strangers,
+)
 from tacit.deployment.site.site_side import SiteSide, build
 from tacit.deployment.site.stored_runs import (
     AGENDA,
@@ -170,7 +181,7 @@ class Participation:
                 f"run {self.folder.name} began here with other terms; start the plan as a new run"
             )
         if self.built is None:
-            built = self._build(begin.terms)
+            built = self._build(begin.terms, self._load_negotiated())
             # The response below reveals which clients keep rows, so the release is decided here.
             if built.encoded.offer is not None:
                 with closing(
@@ -180,9 +191,10 @@ class Participation:
             self.built = built
             replace_file(before, begin.terms)
         digest, site = self._digest(begin.terms), self.built.site
-        if self.plan.secure_aggregation is not None and begin.confirmations:
+        if needs_confirmation(self.plan) and begin.confirmations:
             check_confirmations(self.built.terms, digest, begin.confirmations, self.owner.peers())
-            if not (self.folder / CONFIRMED).exists():
+            is_new = not (self.folder / CONFIRMED).exists()
+            if is_new and self.plan.secure_aggregation is not None:
                 trust = describe_trust(
                     self.built.terms, self.built.describe_aggregation(), self.owner.name
                 )
@@ -195,21 +207,56 @@ class Participation:
             confirmation=sign_digest(self.owner.signs_with, self.owner.name, digest),
         )
 
-    def load_side(self) -> SiteSide:
-        """The site's side of the run; built again after a restart."""
+    def load_side(self, *, negotiated: bool = True) -> SiteSide:
+        """The site's side of the run; built again after a restart. Raise RequestError if the sites
+        have not negotiated what the plan says, unless `negotiated` is false.
+        """
         terms = self.folder / TERMS
         if not terms.exists():
             raise RunError(f"run {self.folder.name} has not begun here")
+        agreed = self._load_negotiated()
+        if negotiated and self.plan.negotiation is not None and agreed is None:
+            raise RequestError(
+                "order", f"run {self.folder.name}: the sites have not negotiated yet"
+            )
         if self.built is None:
-            self.built = self._build(terms.read_bytes())
-        if self.plan.secure_aggregation is not None:
+            self.built = self._build(terms.read_bytes(), agreed)
+        if needs_confirmation(self.plan):
             self._check_sites(self.built, terms.read_bytes())
         return self.built
+
+    def negotiate(self, step: str, received: list[bytes]) -> bytes:
+        """This site's message in a step of the negotiation."""
+        message = self.build_negotiation().answer(step, received)
+        if self._load_negotiated() is not None:
+            self.built = None  # built again with what was agreed
+        return message
+
+    def build_negotiation(self) -> SiteNegotiation:
+        """This site's part in the negotiation, under the terms of the run."""
+        body = (self.folder / TERMS).read_bytes()
+        return SiteNegotiation(
+            plan=self.plan,
+            owner=self.owner,
+            terms=BeginRequest(terms=body).read(),
+            digest=self._digest(body),
+            folder=self.folder,
+            root=self.root(),
+            simulated=self.simulated_noise,
+            build_side=lambda negotiated: self._build(body, negotiated),
+            select_present=self.load_side(negotiated=False).select_present,
+        )
+
+    def _load_negotiated(self) -> NegotiatedCodec | None:
+        agreed = load_negotiated(self.folder)
+        return None if agreed is None else apply_agreed(self.plan, agreed)
 
     def leave_out(self, erased: frozenset[bytes]) -> None:
         """Delete what this run keeps of erased clients, which do not respond from now on."""
         if erased != self._erased:
-            self.load_side().leave_out(lambda name: self.owner.pseudonym(name) in erased)
+            self.load_side(negotiated=False).leave_out(
+                lambda name: self.owner.pseudonym(name) in erased
+            )
             client_parts.delete_parts(self.folder, erased)
             self._erased = erased
 
@@ -218,14 +265,16 @@ class Participation:
         owner and have confirmed the terms.
         """
         confirmed, known = self.folder / CONFIRMED, self._known()
-        check_sites(
-            self.owner.require_policy(), self.plan, built.terms, built.describe_aggregation(), known
-        )
+        if self.plan.secure_aggregation is not None:
+            policy, sums = self.owner.require_policy(), built.describe_aggregation()
+            check_sites(policy, self.plan, built.terms, sums, known)
+        if self.plan.negotiation is not None:
+            refuse_strangers(built.terms, [*known.peers])
         if not confirmed.exists():
             raise RequestError(
                 "terms",
                 "the other sites have not confirmed the plan and terms to this site, so it sends"
-                " neither updates nor helper sums",
+                " neither updates nor helper sums, and negotiates nothing",
             )
         confirmations = bodies.unpack(confirmed.read_bytes(), BeginRequest).confirmations
         check_confirmations(built.terms, self._digest(body), confirmations, known.peers)
@@ -248,7 +297,7 @@ class Participation:
             helpers=owner.helpers(),
         )
 
-    def _build(self, body: bytes) -> SiteSide:
+    def _build(self, body: bytes, negotiated: NegotiatedCodec | None) -> SiteSide:
         terms, known = BeginRequest(terms=body).read(), self._known()
         own, here = terms.find_member(self.owner.name), len(self.rows.owners)
         if own.clients != here:
@@ -275,7 +324,10 @@ class Participation:
             self.folder,
             self.owner.peers,
             self.simulated_noise,
+            negotiated,
         )
+        if self.plan.negotiation is not None:
+            refuse_strangers(terms, [*known.peers])
         if self.plan.secure_aggregation is not None:
             check_sites(
                 self.owner.require_policy(), self.plan, terms, built.describe_aggregation(), known

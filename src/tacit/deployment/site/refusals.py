@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from tacit.deployment.site.rows.changed_rows import ChangedRowsError
 from tacit.errors import (
+    AccusationError,
     BudgetError,
     DataError,
     LedgerError,
@@ -82,12 +83,15 @@ def find_status(error: TacitError) -> Status:
 
 def find_refusing_rules(error: TacitError) -> str:
     """The policy keys by which a request was refused, without their values; the versions that
-    cannot work together; or, of rows that do not fit the plan, the columns and kinds of misfit.
+    cannot work together; of rows that do not fit the plan, the columns and kinds of misfit; or the
+    site that made a negotiation stop.
     """
     if isinstance(error, VersionError):
         return error.versions[:200]
     if isinstance(error, MisfitError):
         return error.public[:200]
+    if isinstance(error, AccusationError):
+        return f"because of site {error.site}"[:200]
     return extract_rules(str(error)) if isinstance(error, PolicyError | BudgetError) else ""
 
 

@@ -17,6 +17,7 @@ from tacit import server, training
 from tacit.assembly.agreement import build_agreement
 from tacit.assembly.client_side import PrivateParts, SiteClients, build_learner, build_site
 from tacit.assembly.exchanges import build_exchanges, build_train
+from tacit.assembly.negotiated import NegotiatedCodec
 from tacit.assembly.secure_sums import HelperParty, draw_helper_key
 from tacit.data import k_anonymity
 from tacit.deployment.agenda import MEASURE
@@ -282,10 +283,14 @@ def build(
     folder: Path,
     peers: Peers,
     simulated_noise: bool,
+    negotiated: NegotiatedCodec | None = None,
 ) -> SiteSide:
-    """Build a site's side of a run; `digest` is that of plan and terms, as the site computed it."""
+    """Build a site's side of a run; `digest` is that of plan and terms, as the site computed it,
+    `negotiated` what the sites agreed on, if it is known.
+    """
     own = terms.find_member(name)
-    encoded = encode_rows(plan, rows, terms, root, own.first)
+    secret = None if negotiated is None else negotiated.secret
+    encoded = encode_rows(plan, rows, terms, root, own.first, secret)
     parts = PrivateParts(folder=folder / PRIVATE, draws=root, lexicon=encoded.lexicon)
     learner = build_learner(plan, encoded.train, encoded.train_clients, parts)
     facts = terms.facts(digest)
@@ -302,6 +307,7 @@ def build(
             rows=OwnRows(encoded.train, encoded.train_clients, encoded.held, encoded.held_clients),
             codec_folder=folder / CODEC,
             ledger_file=folder / _PAID,
+            negotiated=negotiated,
         ),
     )
     if not simulated_noise:

@@ -20,6 +20,7 @@ from tacit.deployment import bodies
 from tacit.deployment.bodies import BeginRequest, Offer, RecordHead
 from tacit.deployment.deployable_plan import refuse_undeployable
 from tacit.deployment.site.owner import Owner
+from tacit.deployment.site.site_negotiation import NEGOTIATION
 from tacit.deployment.site.site_side import PROMISED
 from tacit.deployment.versions import parse_offered
 from tacit.errors import PlanError, RequestError, RunError, WireError
@@ -196,6 +197,7 @@ def end_run(owner: Owner, run: str, record: dict[str, object] | None = None) -> 
     for path in (folder / OFFER, folder / ROOT, folder / ROWS, *folder.glob(f".*{UNFINISHED}")):
         path.unlink(missing_ok=True)
     shutil.rmtree(folder / PROMISED, ignore_errors=True)
+    shutil.rmtree(folder / NEGOTIATION, ignore_errors=True)
     sync_folder(folder)
 
 

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tacit.deployment.bodies import Terms
+from tacit.deployment.confirmation import needs_confirmation
 from tacit.errors import PolicyError, WireError
 from tacit.plan import Plan
 from tacit.privacy.policy import Policy
 from tacit.secure_aggregation import is_post_quantum
 
 NO_PEERS = (
-    "site.toml: [peers] names no other site, so this site cannot tell whether a helper's key in a"
-    " plan with [secure_aggregation] is the helper's or the server's; ask the owners of the other"
-    " sites for their fingerprints by phone, and run `tacit site confirm DIR NAME FINGERPRINT` for each"
+    "site.toml: [peers] names no other site, so this site cannot tell whether another site's key in"
+    " a plan with [secure_aggregation] or [negotiation] is that site's or the server's; ask the"
+    " owners of the other sites for their fingerprints by phone, and run `tacit site confirm DIR"
+    " NAME FINGERPRINT` for each"
 )
 
 
@@ -45,10 +47,10 @@ class AggregationFacts(NamedTuple):
 
 
 def refuse_without_peers(plan: Plan, site: str, peers: Mapping[str, bytes]) -> None:
-    """Raise PolicyError if a plan needs helpers and the site knows no peers to check their keys
-    with.
+    """Raise PolicyError if a plan needs helpers or a negotiation and the site knows no peers to
+    check their keys with.
     """
-    if plan.secure_aggregation is not None and not any(name != site for name in peers):
+    if needs_confirmation(plan) and not any(name != site for name in peers):
         raise PolicyError(NO_PEERS)
 
 

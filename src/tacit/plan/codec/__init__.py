@@ -57,7 +57,7 @@ def _own_problems(plan: Plan) -> list[str]:
         case RQM():
             return levels.problems(plan.codec)
         case HashComb():
-            return hashcomb.problems(plan.codec)
+            return hashcomb.problems(plan.codec, negotiates_range=plan.negotiates_range)
         case DPSum():
             return noise.problems(plan.codec, plan)
         case OneBit() | Skellam():

@@ -54,9 +54,9 @@ class HashComb:
     """The hash of round keys and `paper` tokens: HMAC-SHA-256 or HMAC-SHA3-256."""
 
 
-def problems(codec: HashComb) -> list[str]:
+def problems(codec: HashComb, *, negotiates_range: bool) -> list[str]:
     """List settings of hashcomb that cannot work, one sentence each."""
-    found = _range(codec)
+    found = [] if negotiates_range else _range(codec)
     if (codec.selection == "finest") != (codec.mean_level is None):
         found.append(
             "codec.mean_level is required if codec.selection is 'last_head' or 'subset', and only"
@@ -86,8 +86,8 @@ def _range(codec: HashComb) -> list[str]:
     if codec.x_min is None or codec.x_max is None:
         return [
             "codec.x_min and codec.x_max are required: the minimum and maximum of a parameter; try"
-            " ±1e-2 for updates, ±0.35 for weights, or `tacit negotiate` and codec.agreed ="
-            " 'agreed.json'"
+            " ±1e-2 for updates, ±0.35 for weights, or a table [negotiation], or `tacit negotiate`"
+            " and codec.agreed = 'agreed.json'"
         ]
     if isinstance(codec.x_min, tuple) != isinstance(codec.x_max, tuple):
         return [

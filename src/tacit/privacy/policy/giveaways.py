@@ -11,6 +11,9 @@ _ALLOW = {
     "baselines": "simulations also train baselines without protection; sites never do",
     "user_code": "code that the plan names runs on this machine",
     "votes": "clients vote on each other's updates, and the server learns the scores",
+    "negotiation": (
+        "the other sites of a run learn how far the values here reach, together with their own"
+    ),
     "trust_server": (
         "the server sees individual updates and must be trusted; false refuses such plans"
     ),

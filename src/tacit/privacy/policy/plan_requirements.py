@@ -78,6 +78,7 @@ def derive_requirements(
         disclosures=tuple(_list_cleartext(plan, roles)),
         baselines=tuple(dict.fromkeys(_list_unprotected(plan))),
         votes=plan.filter is not None,
+        negotiates=plan.negotiation is not None,
         trusts_server=claims is None or any(_rests_on_server(one) for one in claims),
     )
 

@@ -96,6 +96,10 @@ class Allow:
     """
     votes: bool = False
     """Clients may vote on each other's updates (`[filter]`)."""
+    negotiation: bool = False
+    """Sites may agree on a secret before round one (`[negotiation]`), and on a range that covers
+    the values all of them would send. Every site of the run knows both; the server knows neither.
+    """
     trust_server: bool = False
     """The guarantee may rely on trusting the server: to add noise to sums, or to see only sums.
     Not needed with `[secure_aggregation]`, which relies on its helpers.

@@ -62,6 +62,7 @@ class Requirements:
     disclosures: tuple[str, ...] = ()
     baselines: tuple[str, ...] = ()
     votes: bool = False
+    negotiates: bool = False
     trusts_server: bool = False
     simulation_noise: bool = False
 
@@ -156,6 +157,10 @@ def _refuse_schema(policy: Policy, asked: Requirements) -> list[str]:
 def _refuse_switches(policy: Policy, asked: Requirements) -> list[str]:
     wanted = {
         "votes": (asked.votes, "the plan has clients vote on each other's updates"),
+        "negotiation": (
+            asked.negotiates,
+            "the sites agree on a secret, and perhaps on a range, that each of them then knows",
+        ),
         "trust_server": (
             asked.trusts_server,
             "the plan's guarantee relies on trusting the server, and there is no [secure_aggregation]",

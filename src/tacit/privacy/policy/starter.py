@@ -37,6 +37,7 @@ _NOTES = {
     "schemas": "schemas that may say which values fit; `tacit site check DIR PLAN` prints the hash",
     "user_code": "Python code that a plan may name and that then runs here",
     "votes": "clients may vote on each other's updates",
+    "negotiation": "sites may agree on a secret and a range that only they know ([negotiation])",
     "trust_server": (
         "the server may see individual updates; not needed if the plan has [secure_aggregation]"
     ),
@@ -131,6 +132,7 @@ def build_policy(asked: Requirements) -> Policy:
             schemas=(asked.schema,) if asked.schema else (),
             user_code=asked.user_code,
             votes=asked.votes,
+            negotiation=asked.negotiates,
             trust_server=asked.trusts_server,
             simulation_noise=asked.simulation_noise,
         ),

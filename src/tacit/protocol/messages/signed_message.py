@@ -25,7 +25,7 @@ _SIGNED_BY = ec.ECDSA(hashes.SHA256())
 NonNegative = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
 Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
-Kind = Literal["open", "rows", "begin", "ask", "help", "measure", "model", "end"]
+Kind = Literal["open", "rows", "begin", "negotiate", "ask", "help", "measure", "model", "end"]
 Status = Literal[
     "",
     "ok",
@@ -38,6 +38,7 @@ Status = Literal[
     "answered",
     "model",
     "order",
+    "negotiation",
     "question",
     "ended",
     "unknown run",

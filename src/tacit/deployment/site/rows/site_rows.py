@@ -264,10 +264,15 @@ def _without_erased(
 
 
 def encode_rows(
-    plan: Plan, rows: SiteRows, terms: Terms, root: Draws, first: int
+    plan: Plan,
+    rows: SiteRows,
+    terms: Terms,
+    root: Draws,
+    first: int,
+    secret: bytes | None = None,
 ) -> EncodedSiteRows:
     """Encode the rows with the statistics of all sites in the terms; `first` is the public name of
-    the first client here.
+    the first client here, `secret` the one that the sites of the run negotiated, if they did.
 
     Where the plan discloses rows, the site decides here which ones: they are left out of training.
     """
@@ -277,7 +282,7 @@ def encode_rows(
         clients, held = data.set_apart(clients, rows.chosen.local)
     elif plan.data.local_test:
         clients, held = data.hold_out(clients, plan.data.local_test, root.at("local-test"), first)
-    secret = find_client_secret(plan, root)
+    secret = find_client_secret(plan, root) if secret is None else secret
     sources = gather_feature_sources(
         table.columns, plan.features, secret, projection=terms.read_projection()
     )
