@@ -55,7 +55,9 @@ def test_a_deployed_run_equals_its_simulation(reviews, tmp_path, what) -> None:
     assert simulated == deployed
 
 
-def start_sites(job: plans.Plan, folder: Path, **of_owners: Any) -> tuple[Any, dict[str, list[str]], Any]:
+def start_sites(
+    job: plans.Plan, folder: Path, **of_owners: Any
+) -> tuple[Any, dict[str, list[str]], Any]:
     """A run that is ready to be deployed between three sites with noise of their own, and what each tells its owner."""
     ready = prepare_rehearsal(job, folder / "rows", 3)
     told: dict[str, list[str]] = {name: [] for name in SITES}
@@ -226,7 +228,9 @@ def test_the_server_invents_a_site(network) -> None:
     opened = {name: network.server(name, plan_of()) for name in SITES}
     responses = {name: one.open() for name, one in opened.items()}
     terms = terms_for(responses, helps=())  # type: ignore[arg-type]
-    made_up = Member(site="z", first=terms.clients, clients=5, rows=10, test_rows=0, nonce=bytes(32))
+    made_up = Member(
+        site="z", first=terms.clients, clients=5, rows=10, test_rows=0, nonce=bytes(32)
+    )
     terms = msgspec.structs.replace(terms, members=[*terms.members, made_up])
     assert begin(opened["a"], terms) is None
     assert "[peers] of site.toml lacks z" in network.told["a"][-1]
@@ -250,7 +254,9 @@ def test_the_server_puts_its_own_key_in_a_sites_place(network) -> None:
     }
     for site, sent in ways.items():
         assert relay.ask(site, "words", sent) is None
-        assert "is not signed with its key for this step, this run and these sites" in relay.said(site)
+        assert "is not signed with its key for this step, this run and these sites" in relay.said(
+            site
+        )
     assert relay.servers["b"].rule == "because of site c"
 
 
@@ -298,8 +304,14 @@ def test_a_site_that_signs_two_messages_is_named(network) -> None:
     first = msgspec.msgpack.decode(keys[2], type=SignedStep)
     own, terms = network.owners["c"], network.sites["c"]._runs["job-1"].build_negotiation()
     others = bytes(len(first.content))
-    twin = sign_step(terms.build_terms(), "c", own.signs_with, "keys", [], first.content[:32] + others[32:])
-    words = [relay.ask("a", "words", keys), relay.ask("b", "words", [*keys[:2], twin]), relay.ask("c", "words", keys)]
+    twin = sign_step(
+        terms.build_terms(), "c", own.signs_with, "keys", [], first.content[:32] + others[32:]
+    )
+    words = [
+        relay.ask("a", "words", keys),
+        relay.ask("b", "words", [*keys[:2], twin]),
+        relay.ask("c", "words", keys),
+    ]
     assert all(words), network.told
     assert relay.ask("a", "range", [one for one in words if one]) is None
     assert "because of site 'c': it signed two messages" in relay.said("a")

@@ -33,13 +33,19 @@ def ends(low: float, high: float) -> Ends:
     return GRID.find_index(high), GRID.find_index(-low)
 
 
-def parties(count: int = 3, limit: float | None = LIMIT, seed: int | None = None) -> list[SiteParty]:
+def parties(
+    count: int = 3, limit: float | None = LIMIT, seed: int | None = None
+) -> list[SiteParty]:
     """Sites of one negotiation; with a seed their randomness repeats."""
     names = tuple(f"site-{number}" for number in range(count))
     keys = [Ed25519PrivateKey.generate() for _ in names]
-    public = {name: key.public_key().public_bytes_raw() for name, key in zip(names, keys, strict=True)}
+    public = {
+        name: key.public_key().public_bytes_raw() for name, key in zip(names, keys, strict=True)
+    }
     terms = ExchangeTerms(run="run", digest="d" * 64, sites=names, keys=public, limit=limit)
-    roots = [Draws.from_system() if seed is None else Draws.seeded(seed).sealed(name) for name in names]
+    roots = [
+        Draws.from_system() if seed is None else Draws.seeded(seed).sealed(name) for name in names
+    ]
     return [SiteParty(terms, *one) for one in zip(names, keys, roots, strict=True)]
 
 
@@ -71,7 +77,9 @@ def test_two_sites_are_too_few() -> None:
 def test_one_party_under_two_names() -> None:
     key = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
     with pytest.raises(WireError, match="two sites have the same signing key"):
-        ExchangeTerms(run="run", digest="d", sites=("a", "b", "c"), keys={"a": key, "b": key, "c": bytes(32)})
+        ExchangeTerms(
+            run="run", digest="d", sites=("a", "b", "c"), keys={"a": key, "b": key, "c": bytes(32)}
+        )
 
 
 def test_sites_without_values() -> None:
@@ -103,7 +111,9 @@ def test_the_result_is_stored_privately(tmp_path) -> None:
 Change = Callable[[str, str, bytes], bytes]
 
 
-def carry(some: list[SiteParty], own: list[Ends], change: Change | None = None) -> list[list[bytes]]:
+def carry(
+    some: list[SiteParty], own: list[Ends], change: Change | None = None
+) -> list[list[bytes]]:
     """Carry all steps, changing what a site sends where asked; return what everybody saw, step by step."""
     seen, received = list[list[bytes]](), list[bytes]()
     for step in some[0].terms.steps:
@@ -136,7 +146,10 @@ def test_a_curious_site_sees_no_single_range() -> None:
 
     Counts of 4,000 bits per place; five deviations are exceeded with probability below 1e-6 each.
     """
-    one, other = [ends(-0.1, 0.9), ends(-0.5, 0.2), NOBODY], [ends(-0.5, 0.2), ends(-0.1, 0.9), NOBODY]
+    one, other = (
+        [ends(-0.1, 0.9), ends(-0.5, 0.2), NOBODY],
+        [ends(-0.5, 0.2), ends(-0.1, 0.9), NOBODY],
+    )
     places = np.array([ends(-0.5, 0.5)[0], GRID.find_index(0.3), GRID.find_index(0.95)]) - 1
     for own in (one, other):
         seen = see_contributions(own, 40)
@@ -152,7 +165,11 @@ def test_the_relay_reads_nothing() -> None:
     some = parties()
     seen = [b"".join(step) for step in carry(some, [ends(-0.1, 0.9)] * 3)]
     assert some[0].agreed is not None
-    hidden = [some[0].agreed.secret, *(one._word for one in some), *(one._contribution[:64] for one in some)]
+    hidden = [
+        some[0].agreed.secret,
+        *(one._word for one in some),
+        *(one._contribution[:64] for one in some),
+    ]
     assert not any(one in step for one in hidden for step in seen)
 
 
@@ -182,11 +199,15 @@ def test_nobody_chooses_a_word_after_seeing_others() -> None:
     def change(site: str, step: str, message: bytes) -> bytes:
         if site == some[1].site and step == "words":
             some[1]._word = bytes(32)  # another one than it committed to
-            content = msgspec.msgpack.encode([some[1]._seal_word(other) for other in some[1].terms.sites])
+            content = msgspec.msgpack.encode(
+                [some[1]._seal_word(other) for other in some[1].terms.sites]
+            )
             return resigned(some[1], message, content)
         return message
 
-    with pytest.raises(AccusationError, match="the word it sent is not the one it had committed to") as said:
+    with pytest.raises(
+        AccusationError, match="the word it sent is not the one it had committed to"
+    ) as said:
         carry(some, [ends(-0.1, 0.9)] * 3, change)
     assert said.value.site == some[1].site
 
@@ -200,7 +221,9 @@ def test_nobody_chooses_a_range_after_seeing_others() -> None:
             return resigned(some[2], message, some[2]._build("open", lambda _: NOBODY))
         return message
 
-    with pytest.raises(AccusationError, match="its part of the range is not the one it had committed to") as said:
+    with pytest.raises(
+        AccusationError, match="its part of the range is not the one it had committed to"
+    ) as said:
         carry(some, [ends(-0.1, 0.9)] * 3, change)
     assert said.value.site == some[2].site
 
@@ -290,7 +313,11 @@ def test_a_public_key_that_is_none_names_its_site(content) -> None:
     some = parties()
 
     def change(site: str, step: str, message: bytes) -> bytes:
-        return resigned(some[2], message, content) if (site, step) == (some[2].site, "keys") else message
+        return (
+            resigned(some[2], message, content)
+            if (site, step) == (some[2].site, "keys")
+            else message
+        )
 
     with pytest.raises(AccusationError) as said:
         carry(some, [ends(-0.1, 0.9)] * 3, change)
