@@ -276,6 +276,7 @@ class Site:
         assert self.own_rows is not None
         starts = self.own_rows.test_clients.starts
         return int(starts[slot.block + 1] - starts[slot.block])
+
     def compute_first_model(self) -> Vector:
         """The first model, where all sites derive it by themselves."""
         assert self.learner is not None
