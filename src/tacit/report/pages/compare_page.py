@@ -29,7 +29,7 @@ def render(runs: list[Summary]) -> str:
     differences = find_differences({run.name: run.plan for run in runs})
     return render_template(
         "compare.html",
-        _charts(runs),
+        chart_runs(runs),
         runs=runs,
         headings=["run", *HEADINGS[1:]],
         rows=[(run.name, *list_cells(own)[1:]) for run in runs if (own := run.arm(RUN))],
@@ -40,7 +40,8 @@ def render(runs: list[Summary]) -> str:
     )
 
 
-def _charts(runs: list[Summary]) -> dict[str, dict[str, Figure]]:
+def chart_runs(runs: list[Summary]) -> dict[str, dict[str, Figure]]:
+    """Chart each metric of several runs by round, one line per run."""
     names = sorted(phrasing.METRICS, key=lambda name: name != runs[0].leading)
     every = {phrasing.METRICS[name]: _chart(runs, name) for name in names}
     kept = {choice: figure for choice, figure in every.items() if figure["data"]}

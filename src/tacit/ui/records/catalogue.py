@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tacit.errors import TacitError
 from tacit.privacy.statement import prose
@@ -50,6 +51,7 @@ class RunRow:
     spark: str
     fraction: float
     selected_by: str = ""
+    plan: dict[str, Any] = field(default_factory=dict, compare=False, hash=False)
 
 
 class RunCatalogue:
@@ -217,6 +219,7 @@ def build_row(index: RecordIndex, run: Summary, when: float) -> RunRow:
         spark=draw_spark(index, lead),
         fraction=1.0 if run.finished else own.rounds / planned if own and planned else 0.0,
         selected_by=str(run.plan.get("selected_by") or "")[:300],
+        plan=run.plan,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tacit.privacy.claim import Total
+from tacit.privacy.statement import prose
 from tacit.report import phrasing
 from tacit.report.figures import Summary
 from tacit.report.pages.charts import Figure, build_charts, build_figure
@@ -79,9 +80,11 @@ def _chart_epsilon(index: RecordIndex, last: int) -> Figure:
 
 
 def choose_unit(totals: tuple[Total, ...]) -> str | None:
-    """The largest unit whose epsilon is a number: run, else update, else smaller ones."""
-    known = [total.unit for total in totals if total.epsilon is not None]
-    return next((unit for unit in ("run", "update", *known) if unit in known), None)
+    """The unit whose epsilon says most: the run, if its bound is meaningful, else the smallest."""
+    if prose.find_run_total(totals) is not None:
+        return "run"
+    known = [(total.epsilon, total.unit) for total in totals if total.epsilon is not None]
+    return min(known)[1] if known else None
 
 
 def _chart_clients(index: RecordIndex, last: int) -> Figure:
