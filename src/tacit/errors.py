@@ -55,14 +55,14 @@ class WireError(TacitError):
     exit_code = 5
 
 
+RequestStatus = Literal["answered", "model", "order", "terms", "ended", "negotiation", "approval"]
+"""Words that a server learns about a request that a site does not answer."""
+
+
 class RequestError(WireError):
     """A request that a site must not answer; `status` is the word that its server learns."""
 
-    def __init__(
-        self,
-        status: Literal["answered", "model", "order", "terms", "ended", "negotiation"],
-        text: str,
-    ) -> None:
+    def __init__(self, status: RequestStatus, text: str):
         super().__init__(text)
         self.status = status
 
@@ -103,6 +103,10 @@ class RunError(TacitError):
     """A run could not continue, or its folder is not in a state to be read or resumed."""
 
     exit_code = 6
+
+
+class UndecidedError(RunError):
+    """The owners of too many sites have not decided about a run; it can be resumed."""
 
 
 class DiskError(TacitError):

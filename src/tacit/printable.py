@@ -45,6 +45,31 @@ def is_plain_name(text: str) -> bool:
     )
 
 
+_MOST_MARKS = 2
+"""Combining marks that may follow one another; more of them would cover what stands around a name."""
+
+
+def quote_name(text: str, most: int = 80) -> str:
+    """Quote a name that somebody else chose, for a person who decides by it: everything invisible is
+    escaped, and a long name is cut in the middle, with its length.
+
+    >>> quote_name("age\u202e"), quote_name("x" * 100, 10)
+    ("'age\\\\u202e'", "'xxxxx…xxxxx' (100 characters)")
+    """
+    cut = text if len(text) <= most else f"{text[: most // 2]}…{text[-(most // 2) :]}"
+    shown, marks = "", 0
+    for one in cut:
+        category = unicodedata.category(one)
+        marks = marks + 1 if category in ("Mn", "Me") else 0
+        hidden = category in _UNSEEN or _BLANK.match(one) or marks > _MOST_MARKS
+        odd_blank = category == "Zs" and one != " "
+        if hidden or odd_blank:
+            shown += f"\\u{ord(one):04x}"
+        else:
+            shown += {"\\": "\\\\", "'": "\\'"}.get(one, one)
+    return f"'{shown}'" + (f" ({len(text):,} characters)" if cut != text else "")
+
+
 def printable_name(text: str) -> str:
     """Escape every control character of a name, including tab and all that begin a new line: a name is
     part of one line.

@@ -246,6 +246,11 @@ def describe_sites(states: Iterable[SiteState]) -> str:
         seconds = phrasing.format_duration(max(one.seconds for one in waiting))
         names = ", ".join(one.site for one in waiting)
         found.insert(0, f"waiting for {names} (at most {seconds})")
+    undecided = [one for one in known if one.state == "undecided"]
+    if undecided:
+        seconds = phrasing.format_duration(max(one.seconds for one in undecided))
+        names = ", ".join(one.site for one in undecided)
+        found.insert(0, f"waiting for the owner of {names} to approve the run (at most {seconds})")
     return " · ".join(found)
 
 
@@ -257,10 +262,14 @@ def describe_change(before: SiteState | None, now: SiteState) -> str:
     match now.state:
         case "absent" if not was_gone:
             return f"{where}: site {now.site} is absent; {now.reason or waits}"
+        case "undecided" if before is None or before.state != "undecided":
+            return f"{where}: the owner of site {now.site} has yet to approve the run; {waits}"
         case "late" | "refused" if before is None or before.reason != now.reason:
             return f"{where}: site {now.site} does not respond: {now.reason}"
         case "asked" if was_gone:
             return f"{where}: site {now.site} is back; {waits}"
+        case "replied" if before is not None and before.state == "undecided":
+            return f"{where}: the owner of site {now.site} approved the run"
         case "asked" if before is not None and _is_repeated(before, now):
             return f"{where}: site {now.site} has not responded yet; {waits}"
         case _:

@@ -15,7 +15,7 @@ from tacit.client import ClientRandomness
 from tacit.codecs.distributions.gaussian_noise import STEPS
 from tacit.deployment.deployable_plan import prepare_for_sites
 from tacit.deployment.server.job import deploy
-from tacit.deployment.site import participation
+from tacit.deployment.site import run_opening
 from tacit.deployment.site.owner_site import OwnerSite
 from tacit.protocol.exchanges.heads import Heads
 from tacit.protocol.exchanges.train import Train
@@ -60,7 +60,7 @@ class SetBack:
     def use_epoch(self, epoch: str) -> None:
         site, run = self.server.site, self.server.run
         plan_hash = hashlib.sha256(self.server.text.encode()).digest()
-        site._runs[run] = participation.reopen_run(site.owner, run, plan_hash)
+        site._runs[run] = run_opening.reopen_run(site.owner, run, plan_hash)
         site._runs[run].load_side().site.epoch = epoch
 
     def numbers(self, model: float) -> np.ndarray:

@@ -27,7 +27,7 @@ from tacit.deployment import bodies
 from tacit.deployment.bodies import BeginRequest, Member, StatisticsBody, Terms
 from tacit.deployment.bodies import Offer as OfferedPlan
 from tacit.deployment.deployable_plan import prepare_for_sites
-from tacit.deployment.site import participation, stored_runs
+from tacit.deployment.site import run_opening, stored_runs
 from tacit.deployment.site.site_side import SiteSide
 from tacit.deployment.versions import write_settings
 from tacit.plan.kinds import OWN, tables_in
@@ -148,7 +148,7 @@ def at_a_site(
             folder / str(world),
             unit=PrivacyUnit(client="who", quasi_identifiers=("ward",)),
         )
-        run = participation.open_run(one, "law", bodies.pack(offer), stored_runs.hash_plan(offer))
+        run = run_opening.open_run(one, "law", bodies.pack(offer), stored_runs.hash_plan(offer))
         opened.append(run.respond_to_offer())
         if world == 0:
             terms = bodies.pack(_terms(opened[0], bool(more.get("secure_aggregation"))))

@@ -17,7 +17,7 @@ from tacit.progress import (
     format_pictures_read,
 )
 from tacit.protocol.observer import SiteState
-from tacit.runs.record import Entry, Finished, Refused, Round, SiteMissing
+from tacit.runs.record import Entry, Finished, OwnerDecided, Refused, Round, SiteMissing
 
 SECONDS_BETWEEN_LINES = 5.0
 
@@ -87,6 +87,9 @@ class LogProgress(ProgressObserver):
         elif isinstance(entry, SiteMissing):
             said = f"{entry.exchange}: site {entry.site}: {entry.reason}"
             self._write("WARNING", entry.round_no, said)
+        elif isinstance(entry, OwnerDecided):
+            said = f"{entry.exchange}: the owner of site {entry.site}: {entry.outcome}"
+            self._write("INFO", 0, said)
         elif isinstance(entry, Finished):
             self._write("INFO", 0, f"{self.progress.arm(entry.arm).title} has finished")
 

@@ -17,7 +17,17 @@ from tacit.cli.plan import advise, disclose, schema, sweep, tune
 from tacit.cli.runs import runs, verify
 from tacit.cli.server import certs, invite, people, start
 from tacit.cli.server import doctor as server_doctor
-from tacit.cli.site import backup, erase, join, ledger, models, peers, policy, status
+from tacit.cli.site import (
+    backup,
+    erase,
+    join,
+    ledger,
+    models,
+    peers,
+    policy,
+    requests,
+    status,
+)
 from tacit.cli.site import check as site_check
 from tacit.cli.site import doctor as site_doctor
 from tacit.cli.site import init as site_init
@@ -94,6 +104,9 @@ SITE = Branch(
         "Decide and account": {
             "policy": POLICY,
             "check": site_check.check,
+            "requests": requests.requests,
+            "approve": requests.approve,
+            "refuse": requests.refuse,
             "ledger": LEDGER,
             "erase": erase.erase,
             "forget": join.forget,

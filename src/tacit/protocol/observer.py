@@ -8,15 +8,16 @@ from typing import Literal, Protocol
 
 from tacit.runs.record import Entry
 
-StateName = Literal["asked", "absent", "replied", "refused", "late"]
+StateName = Literal["asked", "absent", "undecided", "replied", "refused", "late"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SiteState:
-    """A site in the exchange under way: asked, absent, replied, refused or late.
+    """A site in the exchange under way: asked, absent, undecided (its owner has yet to approve the
+    run), replied, refused or late.
 
-    `seconds` is how long the server still waits for a site that was asked or is absent, and how
-    long it has waited for any other. `reason` says why a site refused or is late.
+    `seconds` is how long the server still waits for a site that was asked, is absent or undecided,
+    and how long it has waited for any other. `reason` says why a site refused or is late.
     """
 
     site: str

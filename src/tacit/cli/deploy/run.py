@@ -62,6 +62,14 @@ Grace = Annotated[
         help="Seconds to wait, once, for the return of a site that has left.",
     ),
 ]
+ApprovalWait = Annotated[
+    float,
+    typer.Option(
+        "--approval-wait",
+        min=0,
+        help="Seconds to wait for owners who approve each run; --resume goes on waiting.",
+    ),
+]
 ChosenSites = Annotated[
     list[str] | None,
     typer.Option(
@@ -97,6 +105,7 @@ def run(
     deadline: Deadline = 600.0,
     retry_after: RetryAfter = 20.0,
     grace: Grace = 4.0,
+    approval_wait: ApprovalWait = 86_400.0,
     site: ChosenSites = None,
     test: TestRows = None,
     helper: Helpers = None,
@@ -114,6 +123,7 @@ def run(
     report as `tacit run`. Without --test, sites evaluate models on rows that
     they hold out. Sites that refuse or are absent are named; the run
     continues without them, and asks absent ones again when they are back.
+    Where owners approve each run, it waits for them and says for whom.
 
     \b
     Examples:
@@ -129,7 +139,11 @@ def run(
     if deadline < 1:
         raise PlanError(f"--deadline must be at least 1 second, got {deadline:g}")
     requests = RequestSettings(
-        min_sites=min_sites, deadline=deadline, retry_after=retry_after, grace=grace
+        min_sites=min_sites,
+        deadline=deadline,
+        retry_after=retry_after,
+        grace=grace,
+        approval_wait=approval_wait,
     )
     fixed = {
         "-o": overrides,
@@ -220,7 +234,7 @@ def _write_resume_command(place: Path, connection: Connection) -> str:
     if connection.folder != SERVER:
         words += ["--folder", str(connection.folder)]
     usual, chosen = RequestSettings(min_sites=_MIN_SITES), connection.settings
-    for option in ("min_sites", "deadline", "retry_after", "grace"):
+    for option in ("min_sites", "deadline", "retry_after", "grace", "approval_wait"):
         value = getattr(chosen, option)
         if value != getattr(usual, option):
             words += [f"--{option.replace('_', '-')}", f"{value:g}"]
@@ -254,11 +268,14 @@ def _start(
 ) -> Path:
     """Run a plan from its beginning; a run that fails before it begins leaves no folder and no keys."""
     from tacit.deployment.server import job
-    from tacit.errors import TacitError
+    from tacit.errors import TacitError, UndecidedError
 
     begun = job.prepare(plan, runs, **settings)
     try:
         return connection.until_done(begun, observer)
+    except UndecidedError as error:
+        again = _write_resume_command(begun, connection)
+        raise UndecidedError(f"{error}; to go on waiting: {again}") from None
     except TacitError:
         job.forget_unbegun(begun)
         raise

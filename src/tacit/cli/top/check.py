@@ -10,8 +10,7 @@ from tacit.cli import tables
 from tacit.cli.options import AsJson, Overrides, PlanFile
 
 if TYPE_CHECKING:
-    from tacit.plan import Corrupt, Filter, Plan, SecureAggregation
-    from tacit.privacy.claim import Claim
+    from tacit.plan import Corrupt, Plan
 
 NoData = Annotated[bool, typer.Option("--no-data", help="Check the plan only; read no rows.")]
 
@@ -60,6 +59,11 @@ def _read_rows(plan: Plan, *, no_data: bool) -> dict[str, str]:
 
 def outline(plan: Plan) -> dict[str, str]:
     """Describe what a plan would do, table by table, and its privacy guarantee."""
+    from tacit.assembly.planned_privacy import (
+        describe_helpers,
+        describe_planned_privacy,
+        describe_planned_votes,
+    )
     from tacit.plan import dump
     from tacit.privacy.statement.prose_rows import (
         describe_made_up_owners,
@@ -82,23 +86,13 @@ def outline(plan: Plan) -> dict[str, str]:
         "codec": facts["Codec"],
         "server": f"{server.rounds} rounds, {facts['Server']}",
         "baselines": ", ".join(plan.baselines) or "none",
-        **({"sum": _describe_helpers(plan.secure_aggregation)} if plan.secure_aggregation else {}),
+        **({"sum": describe_helpers(plan.secure_aggregation)} if plan.secure_aggregation else {}),
         **({"disclosed": describe_planned_disclosure(plan.data.share)} if plan.data.share else {}),
         **({"public": describe_planned_public(plan.public)} if plan.public else {}),
         **({"corrupted": _describe_corruption(plan.corrupt)} if plan.corrupt else {}),
-        **({"filter": _describe_votes(plan, plan.filter)} if plan.filter else {}),
-        "privacy": _describe_privacy(plan),
+        **({"filter": describe_planned_votes(plan, plan.filter)} if plan.filter else {}),
+        "privacy": describe_planned_privacy(plan),
     }
-
-
-def _describe_helpers(settings: SecureAggregation) -> str:
-    """Which parties compute the sum, and when no party sees a single update."""
-    helpers = "a helper" if settings.helpers == 1 else f"{settings.helpers} helpers"
-    all_helpers = "its helper" if settings.helpers == 1 else "all its helpers"
-    return (
-        f"secure aggregation by the server and {helpers}, over at least {settings.min_clients:,}"
-        f" clients; no party sees a single update unless the server and {all_helpers} collude"
-    )
 
 
 def _describe_corruption(corrupt: Corrupt) -> str:
@@ -107,45 +101,3 @@ def _describe_corruption(corrupt: Corrupt) -> str:
         f"{100 * corrupt.clients:g} % of the clients are corrupted on purpose{when}"
         f" ({corrupt.kind})"
     )
-
-
-def _describe_votes(plan: Plan, settings: Filter) -> str:
-    """Privacy loss of a round's last layers and of its votes, separately."""
-    from tacit.privacy.statement.parts import state_planned_parts
-    from tacit.protocol.round_claims import list_filter_claims
-
-    cohort = plan.server.cohort_size or plan.data.clients
-    return state_planned_parts(
-        list_filter_claims(settings, cohort, plan.helpers),
-        settings.count_votes(plan.server.rounds),
-        plan.delta,
-        settings.aggregate,
-    )
-
-
-def _describe_privacy(plan: Plan) -> str:
-    from tacit import codecs
-    from tacit.plan import OwnCodec
-    from tacit.privacy.statement import prose, prose_rows
-
-    if plan.regime != "federated":
-        return (
-            prose.KEPT
-            if plan.regime == "local_only"
-            else prose_rows.describe_planned_pool(plan.features)
-        )
-    if plan.filter and plan.filter.aggregate == "heads":
-        return prose.ONLY_HEADS
-    if isinstance(plan.codec, OwnCodec):
-        return (
-            "not known: the plan names a user-defined codec, and `tacit check` runs no code named"
-            " by a plan; a run checks its settings before it reads data and states its privacy"
-        )
-    extent = codecs.Extent.of(plan, plan.data.clients)
-    made, at_site = codecs.build(plan.codec, extent), plan.server.sum_at == "site"
-
-    def list_claims(size: int) -> tuple[Claim, ...]:
-        claims = made.claims(size, extent.cohort)
-        return tuple(claim.add_at_site() for claim in claims) if at_site else claims
-
-    return prose.write_planned(list_claims, extent.rounds, plan.delta)

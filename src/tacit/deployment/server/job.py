@@ -31,7 +31,7 @@ from tacit.deployment.server.negotiation_relay import relay_negotiation
 from tacit.deployment.server.receipts import Receipts
 from tacit.deployment.server.sent_plan import load_sent_plan, store_sent_plan
 from tacit.deployment.server.server_side import ServerInputs, ServerSide
-from tacit.errors import RunError, TacitError
+from tacit.errors import RunError, TacitError, UndecidedError
 from tacit.files import replace_file
 from tacit.plan import Plan
 from tacit.privacy.statement.prose_rows import describe_class_names
@@ -72,6 +72,8 @@ def deploy(
     place = prepare(plan, root, **settings)
     try:
         return resume(place, sites, observer)
+    except UndecidedError:
+        raise
     except TacitError:
         forget_unbegun(place)
         raise
@@ -153,6 +155,7 @@ class DeployedJob:
         )
         self.messenger.on_state = observer.site
         self.messenger.on_missing = self._note_missing
+        self.messenger.on_decided = self._note_decision
         self.messenger.on_rejected = lambda site, why: self._note(_refused(f"site {site}", why))
         self._desk: Desk | None = None
         self._unwritten = list[record.Entry]()
@@ -224,6 +227,20 @@ class DeployedJob:
             seconds=round(why.seconds, 3),
         )
         self._note(entry)
+
+    def _note_decision(
+        self, exchange: str, site: str, outcome: record.ApprovalOutcome, seconds: float
+    ) -> None:
+        self._note(
+            record.OwnerDecided(
+                arm=RUN,
+                round_no=0,
+                exchange=exchange,
+                site=site,
+                outcome=outcome,
+                seconds=round(seconds, 3),
+            )
+        )
 
     def _use_record(self, desk: Desk) -> None:
         """Write the entries that were kept, and write further ones at once."""

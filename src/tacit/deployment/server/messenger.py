@@ -33,6 +33,10 @@ from tacit.protocol.messages.signed_message import (
     write,
 )
 from tacit.protocol.observer import SiteState, StateName
+from tacit.runs.record import ApprovalOutcome as Outcome
+
+SECONDS_BETWEEN_QUESTIONS = 5.0
+"""How often a site is asked again whose owner has not decided."""
 
 
 class SiteTransport(Protocol):
@@ -57,7 +61,8 @@ class SiteTransport(Protocol):
 class RequestSettings:
     """How many sites a run needs, how many seconds it waits for an exchange, after how many it
     repeats a request to a silent site, how often it polls, and how many seconds it waits, once,
-    for the return of a site that has left.
+    for the return of a site that has left. `approval_wait` is how many seconds it waits, before round
+    one, for an owner who decides about each run.
     """
 
     min_sites: int = 1
@@ -65,6 +70,7 @@ class RequestSettings:
     retry_after: float = 20.0
     poll_interval: float = 0.2
     grace: float = 4.0
+    approval_wait: float = 86_400.0
 
 
 class Messenger:
@@ -90,6 +96,7 @@ class Messenger:
         self.on_rejected: Callable[[str, str], None] = lambda site, why: None
         self.on_missing: Callable[[int, str, str, MissingReply], None] = lambda *_: None
         self.on_state: Callable[[SiteState], None] = lambda state: None
+        self.on_decided: Callable[[str, str, Outcome, float], None] = lambda *_: None
         self._last_look = float("-inf")
 
     def request(
@@ -118,10 +125,10 @@ class Messenger:
             time.monotonic(),
             least,
         )
-        end, self._last_look = opened.began + self.settings.deadline, float("-inf")
-        while opened.waiting and time.monotonic() < end:
+        self._last_look = float("-inf")
+        while self._give_up_late(opened) and opened.waiting:
             self._look(opened)
-            self._send(opened, end)
+            self._send(opened)
             moment = time.monotonic()
             collected = self.transport.collect()
             for mark, data in collected:
@@ -132,6 +139,8 @@ class Messenger:
                 time.sleep(max(0.0, moment + self.settings.poll_interval - time.monotonic()))
         for site in sorted(opened.waiting):
             self._note_silence(opened, site)
+        for site in sorted(opened.undecided):
+            self._note_decision(opened, exchange, site)
         for site, why in sorted(opened.found.missing.items()):
             self.on_missing(round_no, exchange, site, why)
         self.receipts.keep()
@@ -191,20 +200,44 @@ class Messenger:
             return False
         return got >= opened.least or got + len(opened.waiting) < opened.least
 
-    def _send(self, opened: OpenExchange, end: float) -> None:
+    def _find_end(self, opened: OpenExchange, site: str) -> float:
+        """When the server stops waiting for a site."""
+        if site in opened.undecided:
+            return opened.undecided[site] + self.settings.approval_wait
+        return opened.began + self.settings.deadline
+
+    def _give_up_late(self, opened: OpenExchange) -> bool:
+        """Note the silence of sites whose time is over, while the others are waited for; False once
+        it is over for all.
+        """
+        moment = time.monotonic()
+        late = {site for site in opened.waiting if moment >= self._find_end(opened, site)}
+        if late == opened.waiting:
+            return False
+        for site in sorted(late):
+            opened.waiting.discard(site)
+            self._note_silence(opened, site)
+        return True
+
+    def _send(self, opened: OpenExchange) -> None:
         """Send to the sites not contacted yet, and to those silent for too long."""
         moment = time.monotonic()
         for site in sorted(opened.waiting):
             silent = moment - opened.last_sent.get(site, float("-inf"))
-            if silent <= self.settings.retry_after or not self.presence.is_online(site):
+            is_undecided = site in opened.undecided
+            pause = min(
+                self.settings.retry_after, SECONDS_BETWEEN_QUESTIONS if is_undecided else 1e9
+            )
+            if silent <= pause or not self.presence.is_online(site):
                 continue
             step = opened.steps[site][0]
             opened.marks[self.transport.send(site, step.data)] = site
             opened.last_sent[site] = time.monotonic()
             if step.missed is None:
                 opened.asked.add(site)
-            opened.shown[site] = "asked"
-            self._show(opened.steps[site][-1].subject, "asked", end - moment)
+            opened.shown[site] = "undecided" if is_undecided else "asked"
+            left = self._find_end(opened, site) - moment
+            self._show(opened.steps[site][-1].subject, opened.shown[site], left)
 
     def _take(
         self, opened: OpenExchange, site: str, data: bytes | None, tick: Callable[[str], None]
@@ -223,6 +256,11 @@ class Messenger:
             self.missed.settle(site, step.missed)
             opened.steps[site].pop(0)
             opened.last_sent.pop(site, None)
+            return
+        if reply.subject.status == "approval" and step.subject.kind in ("open", "begin"):
+            opened.undecided.setdefault(site, time.monotonic())
+            left = self._find_end(opened, site) - time.monotonic()
+            self._show(reply.subject, "undecided", left)
             return
         opened.waiting.discard(site)
         if step.subject.kind == "ask":
@@ -284,7 +322,14 @@ class Messenger:
         cause: Cause
         state: StateName = "absent"
         asked = site in opened.asked
-        if not self.presence.is_registered(site):
+        if site in opened.undecided and self.presence.is_registered(site):
+            cause, state = "approval", "late"
+            reason = (
+                f"its owner has not decided within {self.settings.approval_wait:g} seconds"
+                if self.presence.is_online(site)
+                else "it left before its owner decided"
+            )
+        elif not self.presence.is_registered(site):
             cause, reason = "revoked", "the server does not admit it"
         elif not self.presence.is_online(site):
             cause, reason = "absent", "it left before it replied" if asked else "it is absent"
@@ -296,6 +341,13 @@ class Messenger:
             cause=cause, reason=reason, seconds=seconds, asked=asked
         )
         self._show(opened.steps[site][-1].subject, state, seconds, reason)
+
+    def _note_decision(self, opened: OpenExchange, exchange: str, site: str) -> None:
+        """Say what an owner decided whom the run waited for, and how long it waited."""
+        outcome: Outcome = "approved" if site in opened.found.messages else "undecided"
+        if site in opened.found.missing and opened.found.missing[site].cause == "policy":
+            outcome = "refused"
+        self.on_decided(exchange, site, outcome, time.monotonic() - opened.undecided[site])
 
     def _show(
         self, subject: MessageSubject, state: StateName, seconds: float, reason: str = ""

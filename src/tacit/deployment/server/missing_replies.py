@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tacit.errors import BudgetError, PolicyError, RunError, TacitError
+from tacit.errors import BudgetError, PolicyError, RunError, TacitError, UndecidedError
 
 Cause = Literal[
     "absent",
@@ -28,6 +28,7 @@ Cause = Literal[
     "ended",
     "unknown run",
     "ledger",
+    "approval",
     "failed",
 ]
 """Absent, late, revoked and malformed are what the server sees; the others are a site's own word."""
@@ -47,6 +48,7 @@ REASONS = {
     "ended": "the run has ended there",
     "unknown run": "it cannot continue the run; its own log says why",
     "ledger": "its ledger is damaged, is an older copy, or cannot be written; its own log says which",
+    "approval": "its owner has not approved it",
     "failed": "it failed; its own log says why",
 }
 """What the server says for each word of a site."""
@@ -82,11 +84,14 @@ def build_quorum_error(
 ) -> TacitError:
     """The error for a run that too few sites respond to.
 
-    PolicyError if the sites that refuse by their policies would have been enough, BudgetError if
-    those without budget would have, else RunError.
+    UndecidedError if the sites whose owners have not decided would have been enough, PolicyError if
+    those that refuse by their policies would have, BudgetError if those without budget, else
+    RunError.
     """
     causes = [one.cause for one in missing.values()]
     policy, budget = causes.count("policy"), causes.count("budget")
+    if got + causes.count("approval") >= least:
+        return UndecidedError(message)
     if got + policy >= least:
         return PolicyError(message)
     if got + budget >= least:

@@ -46,7 +46,8 @@ class MessageStep:
 
 class OpenExchange:
     """The state of one request to several sites: what each site must still be sent, what came back,
-    and the least number of replies that the run needs.
+    and the least number of replies that the run needs. `undecided` are sites whose owners have not
+    decided yet, each with the time at which it first said so.
     """
 
     def __init__(self, steps: dict[str, list[MessageStep]], now: float, least: int) -> None:
@@ -56,6 +57,7 @@ class OpenExchange:
         self.asked: set[str] = set()
         self.marks: dict[str, str] = {}
         self.shown: dict[str, StateName] = {}
+        self.undecided: dict[str, float] = {}
 
     def seconds_since_reply(self, now: float) -> float:
         """Seconds since the last reply came, or since the request was sent."""

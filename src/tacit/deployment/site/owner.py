@@ -27,7 +27,8 @@ class Owner:
     whenever they are needed. `agreed` is the file that `tacit negotiate` wrote, for plans whose
     codec needs it. `unit` says who the clients are, `encoding` and `header` how the file of rows is
     read: a plan that could choose them would choose whose budget is charged. `decimal` is the
-    decimal mark of its numbers, if the owner states it. `tell` writes to the owner's log, and
+    decimal mark of its numbers, if the owner states it. `server` is the address that the site joins,
+    `authority` the SHA-256 of the certificate of the server's authority (empty without TLS). `tell` writes to the owner's log, and
     `on_model` is called with the folder of each model that the site received.
     """
 
@@ -44,6 +45,8 @@ class Owner:
     header: bool | None = None
     decimal: DecimalMark | None = None
     agreed: str | None = None
+    server: str = ""
+    authority: str = ""
     peers: Callable[[], Mapping[str, bytes]] = dict
     helpers: Callable[[], tuple[str, ...] | None] = lambda: None
     tell: Callable[[str], None] = lambda sentence: None

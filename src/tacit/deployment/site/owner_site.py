@@ -29,7 +29,7 @@ from tacit.deployment.bodies import (
     SiteRequest,
     SiteResponse,
 )
-from tacit.deployment.site import participation, stored_runs
+from tacit.deployment.site import run_opening, stored_runs
 from tacit.deployment.site.charges import charge_people, reserve_clients
 from tacit.deployment.site.client_parts import delete_parts
 from tacit.deployment.site.contacts import ContactBook
@@ -106,11 +106,12 @@ class OwnerSite:
             body, receipt = self._respond(message)
         except TacitError as error:
             status, rule, why = find_status(error), find_refusing_rules(error), str(error)
-            self.owner.warn(
-                format_for_log(
-                    f"{message.subject.kind} of run {message.subject.run} refused: {error}"
+            if status != "approval":  # its owner is told once, not whenever the server looks
+                self.owner.warn(
+                    format_for_log(
+                        f"{message.subject.kind} of run {message.subject.run} refused: {error}"
+                    )
                 )
-            )
         except Exception as error:  # it may quote a cell, so the server learns only that it failed
             status, why = "failed", type(error).__name__
             self.owner.warn(
@@ -119,7 +120,8 @@ class OwnerSite:
                 ),
                 "ERROR",
             )
-        ContactBook(self.owner.folder).note(message.subject, status, why)
+        noted = "ok" if status == "approval" else status
+        ContactBook(self.owner.folder).note(message.subject, noted, why)
         return write(
             build_reply_subject(message.subject, status, rule, receipt), body, self.owner.key
         )
@@ -166,7 +168,7 @@ class OwnerSite:
     def _respond_to_offer(self, message: SignedMessage) -> bytes:
         """Check an offer against the policy; read the rows only if it is allowed."""
         run = message.subject.run
-        made = participation.open_run(self.owner, run, bytes(message.body), message.subject.plan)
+        made = run_opening.open_run(self.owner, run, bytes(message.body), message.subject.plan)
         self._runs.setdefault(run, made)
         opened = made.respond_to_offer()
         self._record_disclosure(made, opened, run)
@@ -187,9 +189,7 @@ class OwnerSite:
         if stored_runs.has_ended(self.owner, subject.run):
             self._runs.pop(subject.run, None)  # the owner may have ended it in the meantime
         if subject.run not in self._runs:
-            self._runs[subject.run] = participation.reopen_run(
-                self.owner, subject.run, subject.plan
-            )
+            self._runs[subject.run] = run_opening.reopen_run(self.owner, subject.run, subject.plan)
         self._runs[subject.run].check_plan(subject.plan)
         return self._runs[subject.run]
 

@@ -7,8 +7,8 @@ where it was.
 
 from __future__ import annotations
 
-from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -37,16 +37,20 @@ from tacit.deployment.confirmation import (
 )
 from tacit.deployment.shared_projection import check_projection
 from tacit.deployment.site import client_parts
+from tacit.deployment.site.approval.approvals import is_still_approved
+from tacit.deployment.site.approval.run_approval import require_run_approval
 from tacit.deployment.site.owner import Owner
-from tacit.deployment.site.permission import refuse_too_large, refuse_unless_allowed
+from tacit.deployment.site.permission import (
+    refuse_too_large,
+    refuse_unless_allowed,
+)
 from tacit.deployment.site.rows.changed_rows import RowsWatch
 from tacit.deployment.site.rows.disclosed_statistics import (
     compute_disclosed_statistics,
     select_disclosed_formats,
 )
-from tacit.deployment.site.rows.held_out import HeldOut
 from tacit.deployment.site.rows.row_release import release_rows
-from tacit.deployment.site.rows.site_rows import SiteRows, read_rows
+from tacit.deployment.site.rows.site_rows import SiteRows
 from tacit.deployment.site.site_negotiation import (
     SiteNegotiation,
     load_negotiated,
@@ -56,16 +60,9 @@ from tacit.deployment.site.site_side import SiteSide, build
 from tacit.deployment.site.stored_runs import (
     AGENDA,
     CONFIRMED,
-    OFFER,
-    ROOT,
-    ROWS,
     TERMS,
-    find_run_folder,
-    hash_plan,
     load_offer,
     load_root,
-    read_plan,
-    refuse_further_runs,
     refuse_other_plan,
 )
 from tacit.deployment.site.terms_checks import (
@@ -73,12 +70,10 @@ from tacit.deployment.site.terms_checks import (
     check_sites,
     check_terms,
     describe_trust,
-    refuse_without_peers,
 )
-from tacit.deployment.versions import read_offer
 from tacit.errors import RequestError, RunError, WireError
 from tacit.files import replace_file
-from tacit.plan import HashComb, Plan
+from tacit.plan import Plan
 from tacit.privacy.policy import Policy
 from tacit.randomness import Draws
 from tacit.runs.client_numbers import store_clients
@@ -87,7 +82,8 @@ from tacit.runs.client_numbers import store_clients
 @dataclass
 class Participation:
     """One run at a site. `watch` notices rows that changed since the run was opened. `no_counts`
-    says why the policy's limits leave no budget for noisy counts; empty if they do.
+    says why the policy's limits leave no budget for noisy counts; empty if they do. `approved` is the
+    hash of what the owner approved; empty if the policy does not ask.
     """
 
     owner: Owner
@@ -100,23 +96,39 @@ class Participation:
     built: SiteSide | None = None
     agenda: Agenda = field(init=False)
     no_counts: str = ""
-    _allowed_by: Policy | None = field(default=None, repr=False)
+    approved: str = ""
+    allowed_by: Policy | None = field(default=None, repr=False)
     _erased: frozenset[bytes] = frozenset()
+    _unapproved: dict[bytes, SiteSide] = field(default_factory=dict, repr=False)
 
     def check_plan(self, plan_hash: bytes) -> None:
         """Raise WireError if a request names another plan than the one the run was opened with."""
         refuse_other_plan(self.folder.name, self.plan_hash, plan_hash)
 
     def check_policy(self) -> None:
-        """Raise PolicyError if the current policy does not allow the run; called before every
-        response.
+        """Raise PolicyError if the current policy does not allow the run, or its owner refused it;
+        RequestError if the owner has yet to decide. Called before every response.
 
-        The plan is checked again only if the policy has changed.
+        The plan is checked again only if the policy or the owner's decision has changed.
         """
         policy = self.owner.require_policy()
-        if policy != self._allowed_by:
-            self.no_counts = self._judge(policy, self.built)
-            self._allowed_by = policy
+        if policy != self.allowed_by or not self._is_still_approved(policy):
+            self._allow(policy, self.built)
+
+    def _is_still_approved(self, policy: Policy) -> bool:
+        return policy.approve != "ask" or is_still_approved(
+            self.owner, self.folder.name, self.approved
+        )
+
+    def _allow(self, policy: Policy, built: SiteSide | None) -> None:
+        """Check the run against a policy, and that its owner approved it if the policy asks."""
+        self.no_counts = self._judge(policy, built)
+        if policy.approve == "ask":
+            body = load_offer(self.owner, self.folder.name) or b""
+            self.approved = require_run_approval(
+                self.owner, policy, self.folder.name, body, self.plan, built
+            )
+        self.allowed_by = policy
 
     def _judge(self, policy: Policy, built: SiteSide | None) -> str:
         """Raise PolicyError if the policy does not allow the run; return why it leaves no budget
@@ -171,6 +183,8 @@ class Participation:
         self.watch.check()
         try:
             return self._begin(bodies.unpack(body, BeginRequest))
+        except RequestError:
+            raise
         except WireError as error:
             raise RequestError("terms", str(error)) from None
 
@@ -314,7 +328,7 @@ class Participation:
             terms.seen.statistics().formats,
         )
         self._refuse_too_large(terms)
-        built = build(
+        built = self._unapproved.get(body) or build(
             self.plan,
             self.rows,
             terms,
@@ -326,6 +340,7 @@ class Participation:
             self.simulated_noise,
             negotiated,
         )
+        self._unapproved = {body: built}  # the server asks again and again while the owner decides
         if self.plan.negotiation is not None:
             refuse_strangers(terms, [*known.peers])
         if self.plan.secure_aggregation is not None:
@@ -337,9 +352,8 @@ class Participation:
         people = [*map(self.owner.pseudonym, self.rows.owners)]
         store_clients(self.folder, first, people)
         self._erased = frozenset()
-        policy = self.owner.require_policy()
-        self.no_counts = self._judge(policy, built)
-        self._allowed_by = policy
+        self._allow(self.owner.require_policy(), built)
+        self._unapproved.clear()
         self.agenda = Agenda(
             self.plan,
             list(built.exchanges),
@@ -366,64 +380,3 @@ class Participation:
         )
         largest = int(self.rows.clients.sizes().max(initial=0))
         refuse_too_large(self.owner.require_policy(), plan, inputs, len(fitted.classes), largest)
-
-
-def open_run(owner: Owner, run: str, body: bytes, plan_hash: bytes) -> Participation:
-    """Open a run that is offered, if the policy allows it; rows are read only then.
-
-    The offer is stored and binds the run's name: raise WireError if the name was offered with other
-    bytes before, RequestError if the run has ended here.
-    """
-    kept = load_offer(owner, run)
-    if kept is not None and kept != body:
-        refuse_other_plan(run, hash_plan(bodies.unpack(kept, Offer)), plan_hash)
-        raise WireError(
-            f"run {run} was opened here with another offer; start the plan as a new run"
-        )
-    offer = read_offer(body)
-    plan = read_plan(offer, plan_hash)
-    policy = owner.require_policy()
-    no_counts = refuse_unless_allowed(
-        policy, plan, offer.simulated_noise, unit=owner.unit, measured=offer.measures
-    )
-    refuse_without_peers(plan, owner.name, owner.peers())
-    folder = find_run_folder(owner, run)
-    if kept is None:
-        refuse_further_runs(owner)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if isinstance(plan.codec, HashComb) and plan.codec.agreed is not None:
-        plan = replace(plan, codec=replace(plan.codec, agreed=owner.agreed or plan.codec.agreed))
-    held_out = None if offer.simulated_noise else HeldOut(owner.folder, owner.secret)
-    watch = RowsWatch(folder / ROWS, owner.source, owner.secret)
-    erased = (
-        client_parts.find_erased(owner, policy, plan)
-        if kept is None
-        else client_parts.load_left_out(folder)
-    )
-    try:
-        watch.check()
-        root = load_root(plan, offer.simulated_noise, folder)
-        rows = read_rows(plan, owner, policy.limits, root, held_out, erased)
-        watch.check()  # the rows that were read are those of the fingerprint
-    except BaseException:
-        if kept is None:  # the run was not opened
-            (folder / ROOT).unlink(missing_ok=True)
-            (folder / ROWS).unlink(missing_ok=True)
-            with suppress(OSError):  # it holds something else
-                folder.rmdir()
-        raise
-    if kept is None:
-        client_parts.store_left_out(folder, erased)
-        replace_file(folder / OFFER, body)
-    return Participation(
-        owner, plan, plan_hash, offer, folder, rows, watch, no_counts=no_counts, _allowed_by=policy
-    )
-
-
-def reopen_run(owner: Owner, run: str, plan_hash: bytes) -> Participation:
-    """Open a run from before a restart, if the policy still allows it."""
-    body = load_offer(owner, run)
-    if body is None:
-        raise RunError(f"run {run} was never opened here")
-    refuse_other_plan(run, hash_plan(bodies.unpack(body, Offer)), plan_hash)
-    return open_run(owner, run, body, plan_hash)

@@ -27,6 +27,32 @@ if TYPE_CHECKING:
 _SOME_SIZE = 100_000
 
 
+def derive_asked(
+    policy: Policy,
+    plan: Plan,
+    simulated_noise: bool,
+    built: SiteSide | None = None,
+    *,
+    measured: bool = True,
+) -> Requirements:
+    """What a plan requires of this site, as far as it is known: before rows are read, or with the
+    run's side `built`. An epsilon that is not known yet is None.
+    """
+    allow_code = allows_code(policy, plan)
+    prices = policy if measured else None
+    asked = compute_requirements(
+        plan,
+        parameters=built.learner.size if built else None,
+        clients=built.terms.clients if built else None,
+        policy=prices,
+        allow_code=allow_code,
+    )
+    # Sites run the plan itself and nothing beside it; how a simulation divides rows says nothing
+    # about the cohort.
+    cohort = plan.server.cohort_size or (built.terms.clients if built else None)
+    return replace(asked, baselines=(), cohort=cohort, simulation_noise=simulated_noise)
+
+
 def refuse_unless_allowed(
     policy: Policy,
     plan: Plan,
@@ -43,22 +69,9 @@ def refuse_unless_allowed(
     Before rows are read the size of the model may be unknown; a codec whose epsilon depends on it
     is checked once it is known, before anything is trained.
     """
-    allow_code = allows_code(policy, plan)
-    prices = policy if measured else None
-    if built:
-        asked = compute_requirements(
-            plan,
-            parameters=built.learner.size,
-            clients=built.terms.clients,
-            policy=prices,
-            allow_code=allow_code,
-        )
-    else:
-        asked = _before_rows(plan, prices, allow_code=allow_code)
-    # Sites run the plan itself and nothing beside it; how a simulation divides rows says nothing
-    # about the cohort.
-    cohort = plan.server.cohort_size or (built.terms.clients if built else None)
-    asked = replace(asked, baselines=(), cohort=cohort, simulation_noise=simulated_noise)
+    asked = derive_asked(policy, plan, simulated_noise, built, measured=measured)
+    if built is None:
+        asked = _ignore_unknown_loss(asked, policy, plan, measured=measured)
     found = [*find_unit_refusals(unit, asked), *find_refusals(policy, asked)]
     if found:
         raise PolicyError("\n".join(found))
@@ -77,16 +90,23 @@ def refuse_too_large(policy: Policy, plan: Plan, inputs: int, classes: int, rows
     the largest client here.
     """
     size = training.parameter_floor(plan.model, inputs, classes)
-    before = _before_rows(plan, allow_code=allows_code(policy, plan))
+    before = compute_requirements(plan, allow_code=allows_code(policy, plan))
     asked = replace(before, parameters=size, local_steps=count_local_steps(plan, rows))
     found = [sentence for sentence in find_refusals(policy, asked) if sentence.startswith(_SIZES)]
     if found:
         raise PolicyError("\n".join(found))
 
 
-def _before_rows(plan: Plan, policy: Policy | None = None, *, allow_code: bool) -> Requirements:
-    asked = compute_requirements(plan, policy=policy, allow_code=allow_code)
+def _ignore_unknown_loss(
+    asked: Requirements, policy: Policy, plan: Plan, *, measured: bool
+) -> Requirements:
+    """An epsilon that is not known before rows are read counts as none."""
     if asked.epsilon_per_run is not None:
         return asked
-    some = compute_requirements(plan, parameters=_SOME_SIZE, policy=policy, allow_code=allow_code)
+    some = compute_requirements(
+        plan,
+        parameters=_SOME_SIZE,
+        policy=policy if measured else None,
+        allow_code=allows_code(policy, plan),
+    )
     return replace(asked, epsilon_per_update=0.0, epsilon_per_run=0.0, unbounded=some.unbounded)

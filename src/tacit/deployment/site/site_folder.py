@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import tomllib
@@ -143,10 +144,23 @@ def load_owner(folder: Path, tell: Callable[[str], None] = lambda sentence: None
         header=settings.header,
         decimal=settings.decimal,
         agreed=str(folder / settings.agreed) if settings.agreed else None,
+        server=settings.server,
+        authority=_hash_authority(folder, settings),
         peers=lambda: read_peers(folder),
         helpers=lambda: read_site_settings(folder).helpers,
         tell=tell,
     )
+
+
+def _hash_authority(folder: Path, settings: SiteSettings) -> str:
+    """SHA-256 of the certificate of the server's authority; empty without TLS, or if it cannot be
+    read, since then nothing can be joined.
+    """
+    try:
+        certificate = (folder / settings.authority).read_bytes() if settings.authority else b""
+    except OSError:
+        return ""
+    return hashlib.sha256(certificate).hexdigest() if certificate else ""
 
 
 def read_peers(folder: Path) -> dict[str, bytes]:

@@ -252,6 +252,10 @@ class SharePolicy:
 class Policy:
     """A data owner's policy, read from one TOML file."""
 
+    approve: Literal["automatic", "ask"] = "automatic"
+    """`automatic`: what the other rules allow may run. `ask`: the owner approves each run as well,
+    with `tacit site approve`, before a row is read for it.
+    """
     plans: Plans = field(default_factory=Plans)
     allow: Allow = field(default_factory=Allow)
     columns: ColumnRoles = field(default_factory=ColumnRoles)

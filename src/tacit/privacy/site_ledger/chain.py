@@ -25,8 +25,8 @@ class Receipt(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class LedgerEntry:
     """One entry of a ledger. Its kind is `opened`, `told` (facts sent in the clear), `reserved`,
-    `stored`, `disclosed`, `forgotten`, `erased`,
-    `restored` or `loss accepted`.
+    `stored`, `disclosed`, `forgotten`, `erased`, `approved`, `refused` (decisions of the owner about a
+    run), `restored` or `loss accepted`.
 
     `body` holds its facts as plain JSON values.
     """

@@ -58,9 +58,11 @@ MORE_TABLES = (
     ),
     "CREATE TABLE IF NOT EXISTS cohorts (hash TEXT PRIMARY KEY, content BLOB NOT NULL)",
     "CREATE TABLE IF NOT EXISTS erased (person BLOB PRIMARY KEY, entry INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS decisions (run TEXT PRIMARY KEY, entry INTEGER NOT NULL) WITHOUT ROWID",
 )
 """Tables for facts sent in the clear, for released rows (`releases.py`), for erased clients
-(`erasures.py`) and for lists of clients (`cohorts.py`); created if missing.
+(`erasures.py`), for lists of clients (`cohorts.py`) and for the owner's last decision about each run
+(`decisions.py`); created if missing.
 """
 
 

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from tacit.errors import BudgetError, LedgerError, PolicyError, RequestError
 from tacit.privacy.policy.policy import Limits, SharePolicy
-from tacit.privacy.site_ledger import erasures, releases
+from tacit.privacy.site_ledger import decisions, erasures, releases
 from tacit.privacy.site_ledger.chain import LedgerEntry, Receipt
 from tacit.privacy.site_ledger.charging import (
     ClaimCosts,
@@ -231,6 +231,16 @@ class SiteLedger:
         with self._disk.reading() as db:
             return erasures.read_account(self._disk, db, person)
 
+    def record_decision(self, decision: decisions.RunDecision) -> None:
+        """Record, on the disk, that the owner approves or refuses a run; the last decision holds."""
+        with self._disk.writing() as db:
+            decisions.record_decision(self._disk, db, decision, self._today())
+
+    def find_decision(self, run: str) -> decisions.RunDecision | None:
+        """The owner's last decision about a run; None if there is none."""
+        with self._disk.reading() as db:
+            return decisions.find_decision(self._disk, db, run)
+
     def record_loss(self, known: Receipt | None, left: int, runs: Sequence[str]) -> None:
         """Record, on the disk, that the owner continues without entries that were lost.
 
@@ -253,7 +263,10 @@ class SiteLedger:
         self._disk.copy_to(target)
 
     def list_entries(
-        self, kind: Literal["told", "disclosed", "erased", "loss accepted", "restored"]
+        self,
+        kind: Literal[
+            "told", "disclosed", "erased", "approved", "refused", "loss accepted", "restored"
+        ],
     ) -> list[dict[str, Any]]:
         """Bodies of all entries of one kind, oldest first."""
         return [entry.body for entry in self.entries() if entry.kind == kind]

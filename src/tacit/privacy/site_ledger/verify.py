@@ -20,6 +20,7 @@ from tacit.privacy.site_ledger.charging import (
     split_pseudonyms,
 )
 from tacit.privacy.site_ledger.cohorts import expand_cohorts, list_cohorts
+from tacit.privacy.site_ledger.decisions import DECISION_KINDS, hash_bound
 from tacit.privacy.site_ledger.ledger_file import LedgerFile, check_bytes
 from tacit.privacy.site_ledger.releases import hash_released, read_released
 
@@ -46,6 +47,7 @@ class ReplayedTables:
     facts_sent: dict[int, str] = field(default_factory=dict)
     released: tuple[int, str] | None = None
     erased: dict[bytes, int] = field(default_factory=dict)
+    decisions: dict[str, int] = field(default_factory=dict)
     cohorts: set[str] = field(default_factory=set)
 
 
@@ -80,6 +82,10 @@ def _replay(db: sqlite3.Connection, then: ReplayedTables, number: int, body: dic
         then.released = (number, body["released"])
     if kind == "erased" and then.erased.setdefault(bytes.fromhex(body["person"]), number) < number:
         return "it erases a client twice"
+    if kind in DECISION_KINDS:
+        then.decisions[body["run"]] = number
+        if hash_bound(body["bound"]) != body["request"]:
+            return "it decides about another request than the one that it describes"
     if kind not in ("reserved", "stored"):
         return ""
     place = ExchangeKey(body["run"], body["round_no"], body["exchange"])
@@ -190,7 +196,14 @@ def _compare(disk: LedgerFile, db: sqlite3.Connection, then: ReplayedTables) -> 
         for person, number in then.erased.items()
         if erased.get(person) != number
     ]
+    decisions = dict(db.execute("SELECT run, entry FROM decisions").fetchall())
+    bad += [
+        (number, "the decision that it holds is not in the tables")
+        for run, number in then.decisions.items()
+        if decisions.get(run) != number
+    ]
     more = [
+        len(decisions) > len(then.decisions),
         len(erased) > len(then.erased),
         {one[0] for one in db.execute("SELECT hash FROM cohorts")} != then.cohorts,
         len(kept) > len(then.tallies),

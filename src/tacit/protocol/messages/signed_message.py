@@ -43,12 +43,13 @@ Status = Literal[
     "ended",
     "unknown run",
     "ledger",
+    "approval",
     "failed",
 ]
 """Status of a reply; empty in a request. A site that does not respond gives one of the others and no further text:
 its reasons stay in its log. "answered" says that it answered this exchange before, to another
 request; "model" that it was sent another model for the round; "order" that it answered a later
-request.
+request; "approval" that its owner has yet to approve the run.
 """
 
 

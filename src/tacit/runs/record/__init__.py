@@ -23,8 +23,10 @@ from tacit.runs.record.lines import (
     verify,
 )
 from tacit.runs.record.round_entries import (
+    ApprovalOutcome,
     ByClass,
     ClientsEvaluated,
+    OwnerDecided,
     Refused,
     Released,
     Round,
@@ -53,6 +55,7 @@ __all__ = [
     "RUN",
     "VERSION",
     "Abandoned",
+    "ApprovalOutcome",
     "Audited",
     "ByClass",
     "ClientsEvaluated",
@@ -61,6 +64,7 @@ __all__ = [
     "Entry",
     "Finished",
     "Mark",
+    "OwnerDecided",
     "Prepared",
     "Refused",
     "Released",

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from tacit.runs.record.round_entries import (
     ByClass,
     ClientsEvaluated,
+    OwnerDecided,
     Refused,
     Released,
     Round,
@@ -51,6 +52,7 @@ Entry = (
     | ClientsEvaluated
     | Refused
     | SiteMissing
+    | OwnerDecided
     | Audited
     | Stored
     | Finished
@@ -73,6 +75,7 @@ KINDS: dict[str, type[Any]] = {
     "clients_evaluated": ClientsEvaluated,
     "refused": Refused,
     "site_missing": SiteMissing,
+    "owner_decided": OwnerDecided,
     "audited": Audited,
     "stored": Stored,
     "finished": Finished,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from tacit.privacy.claim import Claim
 
@@ -233,3 +233,27 @@ class SiteMissing:
     """What the site or the server said."""
     seconds: float
     """How long the server waited for this site."""
+
+
+ApprovalOutcome = Literal["approved", "refused", "undecided"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnerDecided:
+    """The owner of a site decided about the run, or did not in time, while the server waited.
+
+    Only sites whose policy asks their owner for each run have such an entry.
+    """
+
+    arm: str
+    """`run`."""
+    round_no: int
+    """0: before the first round."""
+    exchange: str
+    """`open`, or `begin` if the cost became known only then."""
+    site: str
+    """Name of the site."""
+    outcome: ApprovalOutcome
+    """`approved`, `refused`, or `undecided` if the server gave up."""
+    seconds: float
+    """How long the server waited for the decision."""

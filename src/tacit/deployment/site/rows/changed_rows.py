@@ -39,10 +39,10 @@ class RowsWatch:
         if self._file is None:
             return
         try:
-            now = _read_change(self._file)
+            now = read_change(self._file)
             if now == self._seen:
                 return
-            found = _fingerprint(self._file, self.secret)
+            found = fingerprint_file(self._file, self.secret)
         except OSError as error:
             if not self.path.exists():
                 return  # the run begins; the reader of the rows reports what is wrong with the file
@@ -60,12 +60,14 @@ class RowsWatch:
         self._seen = now
 
 
-def _read_change(file: Path) -> Change:
+def read_change(file: Path) -> Change:
+    """What the file system says about a file now."""
     found = os.stat(file)
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def _fingerprint(file: Path, secret: bytes) -> str:
+def fingerprint_file(file: Path, secret: bytes) -> str:
+    """Keyed fingerprint of a file's bytes."""
     key = hmac.digest(secret, b"tacit rows of a run", "sha256")
     with file.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").digest()

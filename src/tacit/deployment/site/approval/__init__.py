@@ -1,0 +1,1 @@
+"""The owner approves each run: a queue of requests, and decisions in the site's ledger."""
