@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypedDict
 
-from tacit.cli.outputs import audits, ledgers, plans, runs, servers, sites
+from tacit.cli.outputs import approvals, audits, ledgers, plans, runs, servers, sites
 
 
 class ErrorOutput(TypedDict):
@@ -59,6 +59,8 @@ OUTPUTS: dict[str, Output] = {
     "run/1": Output(runs.RunOutput, "run, resume, runs show, deploy run, deploy rehearse"),
     "runs/1": Output(runs.RunsOutput, "runs list"),
     "site-check/1": Output(sites.SiteCheckOutput, "site check"),
+    "site-decision/1": Output(approvals.SiteDecisionOutput, "site approve, site refuse"),
+    "site-requests/1": Output(approvals.SiteRequestsOutput, "site requests"),
     "site-run/1": Output(sites.SiteRunOutput, "site status"),
     "site-status/1": Output(sites.SiteStatusOutput, "site status"),
     "sites/1": Output(servers.SitesOutput, "server sites"),

@@ -33,6 +33,21 @@ class ChargedClient(TypedDict):
     """Charges by run."""
 
 
+class RecordedDecision(TypedDict):
+    """A decision of the owner about a run, as it stands in the ledger."""
+
+    run: str
+    """Name of the run."""
+    verdict: Literal["approved", "refused"]
+    """The decision."""
+    day: str
+    """Its date, in UTC."""
+    by: str
+    """Who decided, and by which way."""
+    reason: str
+    """Why; empty if no reason was given."""
+
+
 class LedgerOutput(TypedDict):
     """A privacy ledger and what its clients were charged."""
 
@@ -54,6 +69,8 @@ class LedgerOutput(TypedDict):
     """Clients that the owner erased."""
     restores: int
     """How often the ledger was restored from a backup."""
+    decisions: list[RecordedDecision]
+    """Decisions of the owner about runs, oldest first."""
     clients: list[ChargedClient]
     """Every client that was charged, largest loss first."""
 

@@ -80,6 +80,9 @@ def show(
         f" {facts['exchanges']:,} exchanges charged ({facts['unanswered']:,} of them without a"
         f" response; charges stay), {facts['rows_disclosed']:,} rows disclosed."
     )
+    for one in facts["decisions"]:
+        reason = f": {one['reason']}" if one["reason"] else ""
+        tables.say(f"Run {one['run']}: {one['verdict']} on {one['day']} by {one['by']}{reason}.")
     rows = [
         (
             one.person.hex(),
@@ -266,6 +269,8 @@ def open_ledger(file: Path) -> SiteLedger:
 
 
 def _facts(book: SiteLedger) -> dict[str, Any]:
+    from tacit.privacy.site_ledger.decisions import DECISION_KINDS
+
     entries = list(book.entries())
     kinds = [entry.kind for entry in entries]
     counter, head = book.receipt()
@@ -280,6 +285,17 @@ def _facts(book: SiteLedger) -> dict[str, Any]:
         "losses_accepted": kinds.count("loss accepted"),
         "clients_erased": kinds.count("erased"),
         "restores": kinds.count("restored"),
+        "decisions": [
+            {
+                "run": entry.body["run"],
+                "verdict": entry.kind,
+                "day": entry.body["day"],
+                "by": entry.body["by"],
+                "reason": entry.body["reason"],
+            }
+            for entry in entries
+            if entry.kind in DECISION_KINDS
+        ],
     }
 
 

@@ -24,7 +24,7 @@ _SECTIONS = (
     ("who", "who asks"),
     ("does", "what it does"),
     ("leaves", "what leaves"),
-    ("costs", "what it costs"),
+    ("costs", "privacy loss"),
     ("left", "what is left"),
 )
 Target = Annotated[
@@ -52,7 +52,7 @@ def requests(
 
     Runs wait if `approve = "ask"` stands in policy.toml and its other rules
     allow them. A request says who asks, what the plan does, what leaves,
-    what it costs and what is left. No row is read.
+    the privacy loss and what is left of your limit. No row is read.
 
     \b
     Examples:
@@ -102,7 +102,7 @@ def approve(folder: SiteFolder, target: Target, yes: Yes = False, as_json: AsJso
 
     The request is shown first. The approval holds for exactly this: the
     plan, the server, the coordinator, the schema, your rows as they are,
-    and the cost. If one of them changes, the run asks again. The decision
+    and the privacy loss. If one of them changes, the run asks again. The decision
     becomes an entry of your ledger. `tacit site refuse` withdraws it.
 
     \b

@@ -26,7 +26,7 @@ from tacit.deployment.server.disclosed_rows import collect_rows
 from tacit.deployment.server.handshake import Deployment, Handshake, begin_at_sites
 from tacit.deployment.server.messenger import Messenger, RequestSettings, SiteTransport
 from tacit.deployment.server.missed_requests import MissedRequests
-from tacit.deployment.server.missing_replies import MissingReply
+from tacit.deployment.server.missing_replies import ApprovalOutcome, MissingReply
 from tacit.deployment.server.negotiation_relay import relay_negotiation
 from tacit.deployment.server.receipts import Receipts
 from tacit.deployment.server.sent_plan import load_sent_plan, store_sent_plan
@@ -229,7 +229,7 @@ class DeployedJob:
         self._note(entry)
 
     def _note_decision(
-        self, exchange: str, site: str, outcome: record.ApprovalOutcome, seconds: float
+        self, exchange: str, site: str, outcome: ApprovalOutcome, seconds: float
     ) -> None:
         self._note(
             record.OwnerDecided(

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from tacit.deployment.server.missed_requests import MissedRequests
 from tacit.deployment.server.missing_replies import (
     REASONS,
+    ApprovalOutcome,
     Cause,
     MissingReply,
     clean_rule_names,
@@ -33,7 +34,6 @@ from tacit.protocol.messages.signed_message import (
     write,
 )
 from tacit.protocol.observer import SiteState, StateName
-from tacit.runs.record import ApprovalOutcome as Outcome
 
 SECONDS_BETWEEN_QUESTIONS = 5.0
 """How often a site is asked again whose owner has not decided."""
@@ -96,7 +96,7 @@ class Messenger:
         self.on_rejected: Callable[[str, str], None] = lambda site, why: None
         self.on_missing: Callable[[int, str, str, MissingReply], None] = lambda *_: None
         self.on_state: Callable[[SiteState], None] = lambda state: None
-        self.on_decided: Callable[[str, str, Outcome, float], None] = lambda *_: None
+        self.on_decided: Callable[[str, str, ApprovalOutcome, float], None] = lambda *_: None
         self._last_look = float("-inf")
 
     def request(
@@ -344,7 +344,7 @@ class Messenger:
 
     def _note_decision(self, opened: OpenExchange, exchange: str, site: str) -> None:
         """Say what an owner decided whom the run waited for, and how long it waited."""
-        outcome: Outcome = "approved" if site in opened.found.messages else "undecided"
+        outcome: ApprovalOutcome = "approved" if site in opened.found.messages else "undecided"
         if site in opened.found.missing and opened.found.missing[site].cause == "policy":
             outcome = "refused"
         self.on_decided(exchange, site, outcome, time.monotonic() - opened.undecided[site])

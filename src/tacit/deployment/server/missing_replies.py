@@ -33,6 +33,9 @@ Cause = Literal[
 ]
 """Absent, late, revoked and malformed are what the server sees; the others are a site's own word."""
 
+ApprovalOutcome = Literal["approved", "refused", "undecided"]
+"""What an owner decided about a run while the server waited."""
+
 REASONS = {
     "policy": "its owner's policy does not allow it",
     "budget": "its owner's ledger has no budget left for it",

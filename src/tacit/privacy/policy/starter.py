@@ -15,6 +15,8 @@ _HEAD = """\
 # What may happen to the rows on this machine. Everything that is not listed here is forbidden;
 # without this file, everything is. `tacit site policy check {file} plan.toml` lists what it would
 # refuse in a plan, and prints the plan's hash.
+
+# approve = "ask"               # ask me about each run that these rules allow (`tacit site requests`)
 """
 _NO_SHARE = """
 # [share]                       # without this table no row is released

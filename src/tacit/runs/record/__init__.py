@@ -23,7 +23,6 @@ from tacit.runs.record.lines import (
     verify,
 )
 from tacit.runs.record.round_entries import (
-    ApprovalOutcome,
     ByClass,
     ClientsEvaluated,
     OwnerDecided,
@@ -55,7 +54,6 @@ __all__ = [
     "RUN",
     "VERSION",
     "Abandoned",
-    "ApprovalOutcome",
     "Audited",
     "ByClass",
     "ClientsEvaluated",

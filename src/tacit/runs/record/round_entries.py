@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from tacit.privacy.claim import Claim
 
@@ -235,9 +235,6 @@ class SiteMissing:
     """How long the server waited for this site."""
 
 
-ApprovalOutcome = Literal["approved", "refused", "undecided"]
-
-
 @dataclass(frozen=True, kw_only=True)
 class OwnerDecided:
     """The owner of a site decided about the run, or did not in time, while the server waited.
@@ -253,7 +250,7 @@ class OwnerDecided:
     """`open`, or `begin` if the cost became known only then."""
     site: str
     """Name of the site."""
-    outcome: ApprovalOutcome
+    outcome: str
     """`approved`, `refused`, or `undecided` if the server gave up."""
     seconds: float
     """How long the server waited for the decision."""

@@ -102,7 +102,7 @@ class RequestQueue:
                 f"the plan has {len(plan):,} characters, and a person is asked about at most"
                 f" {LONGEST_PLAN:,}; ask for a shorter plan"
             )
-        if known is None and not self._make_room(bound, is_waiting):
+        if known is None and not self._find_space(bound, is_waiting):
             return self._note_full()
         self._folder.mkdir(mode=0o700, exist_ok=True)
         facts = {
@@ -139,8 +139,8 @@ class RequestQueue:
     def _path(self, run: str) -> Path:
         return self._folder / f"{run}.json"
 
-    def _make_room(self, bound: BoundFacts, is_waiting: IsWaiting) -> bool:
-        """Whether another request has room; old ones make room for it."""
+    def _find_space(self, bound: BoundFacts, is_waiting: IsWaiting) -> bool:
+        """Whether there is space for another request; old ones are dropped for it."""
         known = self.list()
         waiting = [one for one in known if is_waiting(one)]
         decided = [one for one in known if one not in waiting]
@@ -155,7 +155,7 @@ class RequestQueue:
         return len(waiting) < MOST_WAITING and len(own) < MOST_WAITING_OF_ONE
 
     def _note_full(self) -> Added:
-        """Say that there is no room; only the first time since there was."""
+        """Say that the queue is full, once until it no longer is."""
         if (self._folder / _FULL).exists():
             return "repeated"
         replace_file(self._folder / _FULL, b"")

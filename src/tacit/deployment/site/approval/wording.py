@@ -1,4 +1,4 @@
-"""A request in plain words: who asks, what the plan does, what leaves, what it costs and what is left.
+"""A request in plain words: who asks, what the plan does, what leaves, its privacy loss, what is left.
 
 Everything that the server chose is quoted so that nothing in it is hidden, and every list is bounded.
 What weighs most comes first.
