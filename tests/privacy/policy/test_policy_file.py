@@ -17,7 +17,7 @@ TELLS = "clients, rows, classes, ranges, exact_ranges, formats, categories, word
 
 WRONG = {
     '[allow]\nmodel = ["x"]': f"allow.model: unknown key; known keys are {ALLOW}. Did you mean 'models'?",
-    "[alow]\nx = 1": "alow: unknown key; known keys are plans, allow, columns, limits, measures, share. Did you mean 'allow'?",
+    "[alow]\nx = 1": "alow: unknown key; known keys are approve, plans, allow, columns, limits, measures, share. Did you mean 'allow'?",
     "[limits]\nno_epsilom.more = true": "limits.no_epsilom: unknown key; known keys are",
     '[allow]\ncolumns = ["a"]': (
         "allow.columns: unknown key; list columns by role in a [columns] table: label, text, numeric, …"
@@ -85,7 +85,7 @@ def test_names_that_a_plan_may_have() -> None:
 
 
 def test_keys_of_a_table() -> None:
-    assert _list_keys([]) == ["plans", "allow", "columns", "limits", "measures", "share"]
+    assert _list_keys([]) == ["approve", "plans", "allow", "columns", "limits", "measures", "share"]
     assert _list_keys(["share"]) == [
         "columns",
         "exact",
