@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tacit.deployment.plan_requirements import compute_requirements
-from tacit.deployment.site import permission
-from tacit.deployment.site.permission import refuse_too_large, refuse_unless_allowed
+from tacit.deployment.site.approval import permission
+from tacit.deployment.site.approval.permission import refuse_too_large, refuse_unless_allowed
 from tacit.errors import PolicyError
 from tacit.privacy.policy import PrivacyUnit, parse_policy
 from tests.deployment.agreements import plan_of

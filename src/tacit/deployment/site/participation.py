@@ -38,12 +38,12 @@ from tacit.deployment.confirmation import (
 from tacit.deployment.shared_projection import check_projection
 from tacit.deployment.site import client_parts
 from tacit.deployment.site.approval.approvals import is_still_approved
-from tacit.deployment.site.approval.run_approval import require_run_approval
-from tacit.deployment.site.owner import Owner
-from tacit.deployment.site.permission import (
+from tacit.deployment.site.approval.permission import (
     refuse_too_large,
     refuse_unless_allowed,
 )
+from tacit.deployment.site.approval.run_approval import require_run_approval
+from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.rows.changed_rows import RowsWatch
 from tacit.deployment.site.rows.disclosed_statistics import (
     compute_disclosed_statistics,

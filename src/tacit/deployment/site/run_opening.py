@@ -8,10 +8,10 @@ from dataclasses import replace
 from tacit.deployment import bodies
 from tacit.deployment.bodies import Offer
 from tacit.deployment.site import client_parts
+from tacit.deployment.site.approval.permission import refuse_unless_allowed
 from tacit.deployment.site.approval.run_approval import require_run_approval
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.participation import Participation
-from tacit.deployment.site.permission import refuse_unless_allowed
 from tacit.deployment.site.rows.changed_rows import RowsWatch
 from tacit.deployment.site.rows.held_out import HeldOut
 from tacit.deployment.site.rows.site_rows import read_rows

@@ -1,1 +1,1 @@
-"""The owner approves each run: a queue of requests, and decisions in the site's ledger."""
+"""Whether a run may take place here: what the policy allows, and what the owner approves."""

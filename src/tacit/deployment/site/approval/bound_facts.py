@@ -13,11 +13,14 @@ from typing import Any
 
 from tacit.data.read import is_file_source
 from tacit.deployment.bodies import Offer
+from tacit.deployment.deployable_plan import remove_simulation_settings
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.rows.changed_rows import Change, fingerprint_file, read_change
+from tacit.deployment.site.stored_runs import hash_plan, read_plan
 from tacit.privacy.policy import Policy, Requirements, find_measures_too_costly
 from tacit.privacy.site_ledger.chain import encode_canonical
 from tacit.privacy.site_ledger.decisions import BoundFacts, hash_bound
+from tacit.runs.fingerprint import fingerprint_plan
 
 _TOLERANCE = 1e-9
 COST = "cost"
@@ -74,7 +77,7 @@ def collect_bound_facts(
     """Everything that an approval of an offered run binds; `body` is the offer as it was received."""
     return {
         "run": run,
-        "plan": asked.plan_hash,
+        "plan": _hash_offered_plan(offer),
         "text": hashlib.sha256(offer.plan.encode()).hexdigest(),
         "offer": hashlib.sha256(body).hexdigest(),
         "schema": asked.schema or "",
@@ -85,6 +88,14 @@ def collect_bound_facts(
         "unit": str(owner.unit),
         COST: asdict(compute_cost(policy, asked)),
     }
+
+
+def _hash_offered_plan(offer: Offer) -> str:
+    """The hash that `tacit site policy check` prints for the offered plan; the plan that runs here may
+    name another file of the owner.
+    """
+    plan = read_plan(offer, hash_plan(offer))
+    return fingerprint_plan(remove_simulation_settings(plan))
 
 
 def read_cost(bound: BoundFacts) -> RunCost:

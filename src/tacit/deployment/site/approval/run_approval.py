@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from tacit.deployment.site.approval.approvals import require_approval
 from tacit.deployment.site.approval.bound_facts import collect_bound_facts
+from tacit.deployment.site.approval.permission import derive_asked
 from tacit.deployment.site.owner import Owner
-from tacit.deployment.site.permission import derive_asked
 from tacit.deployment.versions import read_offer
 from tacit.plan import Plan
 from tacit.privacy.policy import Policy

@@ -18,8 +18,8 @@ from tacit.assembly.planned_privacy import (
 from tacit.deployment.site.approval.approvals import JudgedRequest
 from tacit.deployment.site.approval.bound_facts import RunCost, read_cost
 from tacit.deployment.site.approval.budget import Budget
+from tacit.deployment.site.approval.permission import derive_asked
 from tacit.deployment.site.owner import Owner
-from tacit.deployment.site.permission import derive_asked
 from tacit.deployment.site.stored_runs import hash_plan, read_plan
 from tacit.plan import Plan, to_short_toml
 from tacit.printable import printable, quote_name
