@@ -74,7 +74,8 @@ def test_a_secret_must_be_negotiated_unless_noise_is_simulated() -> None:
     with pytest.raises(PlanError) as error:
         prepare_for_sites(alone)
     assert str(error.value).endswith(
-        "\n  codec.agreed: needs a secret that sites negotiated (`tacit negotiate`); got nothing"
+        "\n  codec.name = 'hashcomb': sites have no secret in common for tokens; add [negotiation], by which they"
+        " agree on one"
     )
     assert prepare_for_sites(alone, simulated_noise=True).codec == alone.codec
     agreed = plan_of(codec={"name": "hashcomb", "of": "weights", "agreed": "secret"})

@@ -19,10 +19,13 @@ from tacit.deployment import bodies
 from tacit.deployment.agenda import list_negotiation_steps
 from tacit.deployment.bodies import Member, NegotiationRequest, NegotiationResponse
 from tacit.deployment.server.job import deploy, resume
-from tacit.deployment.site.site_negotiation import NEGOTIATED, NEGOTIATION, load_negotiated
+from tacit.deployment.site.site_negotiation import NEGOTIATION, load_negotiated
 from tacit.errors import PolicyError, TacitError
+from tacit.models.exporting import make_up_rows
+from tacit.models.predict import load
 from tacit.negotiation.exchange.signed_step import SignedStep, sign_step
 from tacit.protocol.messages.signed_message import read
+from tacit.runs.run_folder import NEGOTIATED
 from tacit.simulation.rehearsal import prepare_rehearsal
 from tests.deployment.hostile import HostileServer
 from tests.deployment.local_post import GENEROUS, LocalPost, owner, rehearsed, sites_of
@@ -328,3 +331,50 @@ def test_the_result_covers_every_sites_values(network, tmp_path) -> None:
     assert len(set(found)) == 1
     assert np.isfinite(found[0].limits).all()
     assert found[0].limits[0] < 0 < found[0].limits[1]
+
+
+def write_numbers(path: Path) -> Path:
+    """A file of two numeric columns, in which some cells are missing."""
+    draw = np.random.default_rng(0)
+    age, hours = draw.uniform(20, 80, 300), draw.uniform(0, 60, 300)
+    high = age + hours + draw.normal(0, 10, 300) > 80
+    lines = [
+        f"{'' if number % 11 == 0 else round(one, 2)},{round(other, 2)},{'high' if is_high else 'low'}"
+        for number, (one, other, is_high) in enumerate(zip(age, hours, high, strict=True))
+    ]
+    path.write_text("\n".join(["age,hours,income", *lines]) + "\n")
+    return path
+
+
+def quantising(source: Path, on: str) -> plans.Plan:
+    tree = {
+        "name": "numbers", "seed": 1,
+        "data": {"source": str(source), "clients": 12, "columns": {"numeric": ["age", "hours"], "label": "income"}},
+        "features": {"ranges": {"age": [20, 80], "hours": [0, 60]}, "missing": ["age"],
+                     "quantise": {"columns": ["age"], "levels": 4, "trained_on": on}},
+        "model": {"name": "logistic"}, "codec": {"name": "rr", "epsilon": 2, "clip": 0.05},
+        "server": {"rounds": 2}, "negotiation": {},
+    }  # fmt: skip
+    return plans.parse(tree)
+
+
+@pytest.mark.parametrize("on", ["tokens", "midpoints"])
+def test_quantised_columns_need_only_the_secret(tmp_path, on) -> None:
+    """The server, which lacks the secret, measures nothing itself; the model equals the simulation's."""
+    simulated, deployed = rehearsed(quantising(write_numbers(tmp_path / "rows.csv"), on), tmp_path)
+    assert simulated == deployed
+
+
+def test_a_site_reads_new_rows_under_the_negotiated_secret(tmp_path) -> None:
+    ready, _, owners = start_sites(
+        quantising(write_numbers(tmp_path / "rows.csv"), "tokens"), tmp_path
+    )
+    deploy(ready.plan, sites_of(owners), tmp_path / "runs", test=str(ready.test))
+    rows, found = None, []
+    for one in owners:
+        model = load(next((one.folder / "models").glob("*")))
+        rows = make_up_rows(model) if rows is None else rows
+        found.append(model.predict_proba(rows))
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+    assert found[0].std(axis=0).max() > 0

@@ -40,14 +40,16 @@ def build_rowless_model(
     draws: Draws,
     folder: Path,
     projection: features.Projection | None = None,
+    secret: bytes = b"",
 ) -> RowlessModel:
     """Build a plan's learner and features from the statistics of all sites.
 
     `folder` would hold private parameters of clients, if there were any; it is not created.
-    `projection` is the one that the sites of the run received.
+    `projection` is the one that the sites of the run received, `secret` the one that their clients
+    share; the server has none.
     """
     columns = plan.data.columns
-    sources = gather_feature_sources(columns, plan.features, projection=projection)
+    sources = gather_feature_sources(columns, plan.features, secret, projection=projection)
     fitted = fit_features(plan, statistics, columns, sources)
     # Without rows there are no words, so no public vectors of any are needed.
     wordless = replace(plan, private=replace(plan.private, start="random"))

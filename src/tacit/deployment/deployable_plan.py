@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tacit import data
+from tacit import data, features
 from tacit.errors import PlanError
 from tacit.plan import GIVEN, Audit, Engine, Plan
 from tacit.plan.codec import readable
@@ -32,6 +32,11 @@ def refuse_undeployable(plan: Plan, simulated_noise: bool) -> None:
     if not (simulated_noise or readable(plan.codec) or is_shared):
         found.append(
             f"codec.name = {plan.codec.name!r}: sites have no secret in common for tokens; add"
+            " [negotiation], by which they agree on one"
+        )
+    if not (simulated_noise or is_shared) and features.needs_secret(plan.features):
+        found.append(
+            "features.quantise: sites have no secret in common for tokens of columns; add"
             " [negotiation], by which they agree on one"
         )
     if plan.data.columns.label is None:

@@ -10,6 +10,7 @@ from tacit.features.fitting import Fitted, describe_rare, fit, fit_statistics, t
 from tacit.features.image import Reader
 from tacit.features.inputs import Block, list_blocks
 from tacit.features.projection import Projection, fit_class_projection, fit_projection
+from tacit.features.quantise import needs_secret
 from tacit.features.statistics import compute_statistics
 from tacit.features.text.coverage import Coverage, find_language, measure_coverage
 from tacit.features.text.hashed_text import hash_words
@@ -59,6 +60,7 @@ __all__ = [
     "hash_words",
     "list_blocks",
     "measure_coverage",
+    "needs_secret",
     "scale_rows",
     "split_words",
     "text_form",

@@ -13,7 +13,7 @@ from tacit.features import image, tabular
 from tacit.features.cells import encode_names, read_names
 from tacit.features.fitting import Fitted, check_reader
 from tacit.features.image import Reader
-from tacit.features.quantise import check_secret
+from tacit.features.quantise import check_secret, has_quantised_values
 from tacit.features.row_norm import append_constant, scale_to_norm
 from tacit.features.statistics import check_roles
 from tacit.features.text import hashed_text as text
@@ -56,7 +56,7 @@ def encode_inputs(
     """
     check_roles(columns, settings)
     check_reader(columns, settings, reader)
-    if settings.quantise or fitted.secret_check:
+    if secret or fitted.secret_check or has_quantised_values(frame, columns, settings):
         check_secret(settings, secret, fitted.secret_check)
     if columns.image:
         inputs: Inputs = _encode_images(frame, columns.image, settings, fitted, reader)

@@ -108,6 +108,7 @@ def fit(
     ordered: tuple[str, ...] = (),
 ) -> Fitted:
     """Fit features on the rows of one table; `fit_statistics` says what the arguments are."""
+    fingerprint_secret(settings, secret)  # these rows cannot be encoded without the secret
     statistics = merge_statistics([compute_statistics(frame, columns, settings)])
     return fit_statistics(statistics, columns, settings, secret, reader, public, ordered)
 
@@ -139,7 +140,8 @@ def fit_statistics(
 ) -> Fitted:
     """Fit features on the merged statistics of all sites, and describe what these release.
 
-    `secret` is shared by the clients, for columns that are quantised under it; `reader` is the
+    `secret` is shared by the clients, for columns that are quantised under it; a server, which
+    encodes no such column, has none. `reader` is the
     frozen network that `settings.image` names; `public` are the rows on which `settings.project` is
     fitted, `ordered` the words of the public list, most frequent first. What the plan states
     (`agreed`) replaces any statistic and releases nothing. A `projection` that was fitted elsewhere
@@ -165,7 +167,7 @@ def fit_statistics(
         categories=statistics.categories,
         pixels=statistics.pixels,
         released=released,
-        secret_check=fingerprint_secret(settings, secret) if settings.quantise else "",
+        secret_check=fingerprint_secret(settings, secret) if secret else "",
         image_width=projection.width
         if projection
         else reader.width

@@ -20,6 +20,7 @@ import hmac
 from typing import assert_never
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from tacit.errors import DataError
@@ -33,6 +34,12 @@ from tacit.rows import Vector
 def list_quantised_columns(columns: Columns, settings: Features) -> tuple[str, ...]:
     """List the columns that are quantised."""
     return () if settings.quantise is None else settings.quantise.columns or columns.numeric
+
+
+def has_quantised_values(frame: pl.DataFrame, columns: Columns, settings: Features) -> bool:
+    """Whether any cell of a quantised column has a value; the server's rows have none."""
+    names = list_quantised_columns(columns, settings)
+    return any(frame[name].null_count() < frame.height for name in names if name in frame.columns)
 
 
 def count_inputs_per_column(settings: Quantise) -> int:
@@ -99,10 +106,17 @@ def _derive_draws(name: str, secret: bytes) -> Draws:
     return Draws(hmac.digest(secret, f"tacit column {name}".encode(), "sha256"))
 
 
+def needs_secret(settings: Features) -> bool:
+    """Whether inputs depend on the clients' secret: as tokens, or as levels chosen by random bits."""
+    asked = settings.quantise
+    return asked is not None and not (
+        asked.selection == "finest" and asked.trained_on == "midpoints"
+    )
+
+
 def fingerprint_secret(settings: Features, secret: bytes) -> str:
     """Fingerprint the clients' secret without revealing it; "" if the features need no secret."""
-    asked = settings.quantise
-    if asked is None or (asked.selection == "finest" and asked.trained_on == "midpoints"):
+    if not needs_secret(settings):
         return ""
     if not secret:
         raise DataError(

@@ -71,7 +71,9 @@ def encode_slots(
         if settings.quantise and name in list_quantised_columns(columns, settings):
             place, value = quantise_column(name, values[:, slot], settings.quantise, secret)
             unknown = 0.0 if settings.quantise.trained_on == "tokens" else _MIDDLE
-            places[:, slot], values[:, slot] = at + place, np.where(np.isnan(cells), unknown, value)
+            is_unknown = np.isnan(cells)  # its place must not depend on the secret
+            places[:, slot] = at + np.where(is_unknown, 0, place)
+            values[:, slot] = np.where(is_unknown, unknown, value)
         at += _count_block(name, columns, settings, fitted)
     for slot, name in enumerate(fitted.missing, start=len(columns.numeric)):
         places[:, slot], values[:, slot] = at, np.isnan(read_numbers(frame, name))

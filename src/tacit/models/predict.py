@@ -29,6 +29,7 @@ from tacit.models.client_models import (
     UnknownClients,
     explain_missing_parts,
 )
+from tacit.negotiation.exchange import load_agreed_secret
 from tacit.plan import Columns, Features, Local, Model, Plan, Schema, Worded
 from tacit.printable import printable_name
 from tacit.randomness import Draws
@@ -214,7 +215,9 @@ def load(
     require_permission(
         folder / run_folder.MODEL_FACTS, stored, allow_code=allow_code, module=module
     )
-    sources = FeatureSources(secret=_find_secret(job), reader=find_image_reader(roles, settings))
+    sources = FeatureSources(
+        secret=_find_secret(folder, job), reader=find_image_reader(roles, settings)
+    )
     parts = _find_parts(folder, network, job, find_parts)
     encoder = None
     if job is not None and parts is not None:
@@ -309,12 +312,15 @@ def _count_rounds(folder: Path) -> int:
     return found[-1].rounds
 
 
-def _find_secret(job: Plan | None) -> bytes:
+def _find_secret(folder: Path, job: Plan | None) -> bytes:
     """The secret with which columns were quantised, from the simulation or the clients'
     negotiation.
     """
     if job is None or job.features.quantise is None:
         return b""
+    agreed = load_agreed_secret(folder / run_folder.NEGOTIATED)
+    if agreed is not None:
+        return agreed.secret
     return find_client_secret(job, Draws.seeded(job.seed))
 
 

@@ -40,6 +40,8 @@ DISCLOSED = "disclosed_rows.parquet"
 """Rows that were sent to the server."""
 PRIVATE = "private"
 """State that stays with the simulated clients; it does not exist in a deployment."""
+NEGOTIATED = "negotiated"
+"""At a site: what the sites of the run agreed on. A model that needs it to read rows has a copy."""
 _SECONDS_TO_WAIT = 0.3
 """Time to wait for the lock, which `is_running` holds for a moment."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit import secure_aggregation, training
+from tacit import features, secure_aggregation, training
 from tacit.column_statistics.number_format import find_conflicts
 from tacit.column_statistics.statistics import merge_statistics
 from tacit.deployment import bodies
@@ -54,10 +54,11 @@ class Deployment:
     identity: str | None = None
 
     def measures(self, plan: Plan) -> bool:
-        """Whether sites are asked to measure: if the server has no test rows, or cannot decode the
-        model.
+        """Whether sites are asked to measure: if the server has no test rows, or lacks the secret by
+        which the model is decoded or rows are encoded.
         """
-        return self.test is None or plan.personal or not readable(plan.codec)
+        hides = not readable(plan.codec) or features.needs_secret(plan.features)
+        return self.test is None or plan.personal or hides
 
     def offer(self, plan: Plan, sent: SentPlan) -> Offer:
         """The offer that sites receive."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tacit import data, server, training
+from tacit import data, features, server, training
 from tacit.assembly.agreement import build_agreement
 from tacit.assembly.client_side import PrivateParts, build_learner
 from tacit.assembly.exchanges import ServerParts, build_exchanges, build_train
@@ -122,6 +122,8 @@ class ServerSide:
         """The server's own test rows, encoded."""
         if self.given.test is None or self.learner.personal:
             return None
+        if features.needs_secret(self.plan.features):
+            return None  # the server lacks the clients' secret
         settings = replace(
             self.plan.data,
             source=self.given.test,

@@ -35,9 +35,10 @@ from tacit.negotiation.exchange import (
 )
 from tacit.plan import Plan
 from tacit.randomness import Draws
+from tacit.runs.run_folder import NEGOTIATED
 
-NEGOTIATED, NEGOTIATION = "negotiated", "negotiation"
-"""In the folder of a run: the result, and the steps that led to it, which end with the run."""
+NEGOTIATION = "negotiation"
+"""In the folder of a run: the steps of the negotiation, which end with the run."""
 _ENDS = "ends.json"
 _MUCH_WIDER = 8.0
 

@@ -17,7 +17,7 @@ from tacit.errors import PlanError
 from tacit.features import tabular
 from tacit.features.encoding import encode_labels
 from tacit.features.fitting import Fitted
-from tacit.features.quantise import check_secret
+from tacit.features.quantise import check_secret, has_quantised_values
 from tacit.features.text.hashed_text import join_texts
 from tacit.features.text.stop_words import list_stop_words
 from tacit.plan import Columns, Features
@@ -127,7 +127,8 @@ def _build_rows(
     )
     inputs: Dense | Mixed = tokens
     if columns.numeric or columns.categorical:
-        check_secret(settings, reading.secret, fitted.secret_check)
+        if reading.secret or has_quantised_values(frame, columns, settings):
+            check_secret(settings, reading.secret, fitted.secret_check)
         entries = tabular.encode_slots(frame, columns, settings, fitted, reading.secret)
         inputs = Mixed(tokens=tokens, dense=tabular.to_matrix(entries))
     return Rows(inputs=inputs, labels=encode_labels(frame, columns, fitted), classes=fitted.classes)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from tacit import features
 from tacit import plan as plans
 from tacit.assembly.rowless_model import RowlessModel, build_rowless_model
 from tacit.deployment import bodies
@@ -27,6 +28,7 @@ from tacit.deployment.site.models.delivery_checks import (
     read_parameters,
 )
 from tacit.deployment.site.owner import Owner
+from tacit.deployment.site.site_negotiation import load_negotiated
 from tacit.deployment.site.site_side import SiteSide
 from tacit.deployment.site.stored_runs import (
     TERMS,
@@ -39,6 +41,7 @@ from tacit.deployment.site.stored_runs import (
 from tacit.errors import PolicyError, RunError, WireError
 from tacit.files import replace_file, sync_folder
 from tacit.plan import HashComb, Plan
+from tacit.plan.codec import readable
 from tacit.privacy.policy import Policy
 from tacit.privacy.policy.user_code import find_user_code, refuse_user_code
 from tacit.protocol.messages.signed_message import SignedMessage
@@ -73,12 +76,14 @@ def receive_model(owner: Owner, message: SignedMessage, load_side: Callable[[], 
     terms = BeginRequest(terms=packed_terms).read()
     found = read_delivered_record(delivery.record, terms)
     check_agreement(found, plan, terms, packed_terms)
+    agreed = load_negotiated(find_run_folder(owner, run))
     built = build_rowless_model(
         plan,
         terms.seen.statistics(),
         Draws.seeded(0),
         find_run_folder(owner, run) / "none",
         terms.read_projection(),
+        b"" if agreed is None else agreed.secret,
     )
     if built.learner.size > policy.limits.max_parameters:
         raise PolicyError(
@@ -86,7 +91,7 @@ def receive_model(owner: Owner, message: SignedMessage, load_side: Callable[[], 
             f" {built.learner.size:,}"
         )
     check_shape(found, built)
-    if isinstance(plan.codec, HashComb):
+    if not readable(plan.codec):
         model = _read_decoded(delivery, found, load_side())
     else:
         model = read_parameters(delivery.model, found, built.learner)
@@ -166,6 +171,9 @@ def _store(
     fresh = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=home))
     try:
         _write_files(fresh, plan, delivery, built, model)
+        agreed = load_negotiated(find_run_folder(owner, run))
+        if agreed is not None and features.needs_secret(plan.features):
+            agreed.save(fresh / run_folder.NEGOTIATED)
         fresh.rename(target)
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
