@@ -86,7 +86,7 @@ def _show_http_error(request: Request, error: Exception) -> Response:
 
 
 def _show_tacit_error(request: Request, error: Exception) -> Response:
-    return _show(request, 400, str(error))
+    return _show(request, getattr(error, "status", 400), str(error))
 
 
 def _show_internal_error(request: Request, error: Exception) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -33,6 +34,8 @@ SPARK_WIDTH, SPARK_HEIGHT, _SPARK_POINTS = 100.0, 24.0, 40
 
 class NoSuchRun(TacitError):  # noqa: N818 - the page says that there is none
     """There is no run of this name in the folder."""
+
+    status = 404
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,10 +187,13 @@ class RunCatalogue:
         return facts.st_size, facts.st_mtime_ns
 
     def _stat(self, name: str, file: str) -> os.stat_result | None:
+        """Facts about a regular file of a run; None if it, or the run's folder, is anything else."""
         try:
-            return os.stat(self.root / name / file, follow_symlinks=False)
+            folder = os.stat(self.root / name, follow_symlinks=False)
+            facts = os.stat(self.root / name / file, follow_symlinks=False)
         except (OSError, ValueError):
             return None
+        return facts if stat.S_ISDIR(folder.st_mode) and stat.S_ISREG(facts.st_mode) else None
 
 
 def _read_all(handle: int, size: int) -> list[bytes]:
