@@ -182,6 +182,27 @@ ENCODER = Network(
 )
 
 
+_FEW_ROUNDS: dict[str, Any] = {
+    "clients": 10, "evaluate_every": 2, "test_rows": 100, "test_clients": 5,
+}  # fmt: skip
+_ROWS = {"newsgroups20": 113, "sst2": 673}
+"""A client's rows in the paper."""
+
+ENCODER_ROWS = replace(
+    ENCODER,
+    small={
+        "newsgroups20": FedvocabSize(
+            length=24, batch=16, lr=2e-4, cohort=3, rounds=6, limit=10 * _ROWS["newsgroups20"], **_FEW_ROUNDS
+        ),
+        "sst2": FedvocabSize(
+            length=24, batch=16, lr=2e-4, cohort=2, rounds=4, limit=10 * _ROWS["sst2"], **_FEW_ROUNDS
+        ),
+    },
+    small_seeds=(1, 2, 3),
+)  # fmt: skip
+"""The paper's rows per client with fewer clients and rounds: all of them take days."""
+
+
 def trial(
     network: Network, source: str, method: Method, scale: Scale, *, open_by_three: bool = False
 ) -> PaperTrial:

@@ -10,7 +10,15 @@ from tacit_papers.fedvocab import printed
 from tacit_papers.fedvocab.attack_tables import attack_tables
 from tacit_papers.fedvocab.differences import add_differences
 from tacit_papers.fedvocab.printed import Printed
-from tacit_papers.fedvocab.settings import BILSTM, ENCODER, LADDER, METHODS, Network, trial
+from tacit_papers.fedvocab.settings import (
+    BILSTM,
+    ENCODER,
+    ENCODER_ROWS,
+    LADDER,
+    METHODS,
+    Network,
+    trial,
+)
 from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
 _SETS = {"newsgroups20": "20News", "sst2": "SST-2", "ag_news": "AG News"}
@@ -90,6 +98,7 @@ def tables(scale: Scale) -> tuple[PaperTable, ...]:
         *large,
         *_small(tuple(LADDER), tuple(METHODS), _OPEN_BY_THREE),
         *_small_news(),
+        *_with_all_rows(),
         *attack_tables(("encoder", "bilstm")),
     )
 
@@ -139,6 +148,19 @@ def _small_news() -> tuple[PaperTable, ...]:
             "small-minilm-newsgroups20", ENCODER, "newsgroups20", ("FedVocab", "FedAvg"), "quick"
         ),
     )
+
+
+def _with_all_rows() -> tuple[PaperTable, ...]:
+    """Tables whose clients have as many rows as the paper's."""
+    tables = (
+        _accuracy(f"rows-minilm-{source}", ENCODER_ROWS, source, ("FedVocab", "FedAvg"), "quick")
+        for source in ("sst2", "newsgroups20")
+    )
+    titled = (
+        replace(one, title=one.title.replace(", small", ", the paper's rows per client"))
+        for one in tables
+    )
+    return add_differences(*titled)
 
 
 def _ladder(
