@@ -45,13 +45,15 @@ def check(
 
 def _read_rows(plan: Plan, *, no_data: bool) -> dict[str, str]:
     """Describe the plan's file, with a warning if clients are few; DataError if no run can start."""
+    from tacit.plan.tables.data import is_file
     from tacit.simulation.advice.client_count import is_at_hand, require_room
     from tacit.simulation.advice.enough_people import describe_few_people
 
     if no_data:
         return {"rows": "not read (--no-data)"}
     if not is_at_hand(plan):
-        return {"rows": "not read: the file is not on this machine"}
+        found = "the file is not on this machine" if is_file(plan.data) else "a run reads them"
+        return {"rows": f"not read: {found}"}
     counted = require_room(plan)
     few = describe_few_people(plan, counted)
     return {"rows": counted.table.source, **({"warning": few} if few else {})}
