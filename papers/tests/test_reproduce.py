@@ -309,6 +309,15 @@ def test_the_note_below_a_table_states_the_settings_that_ran_and_no_others(tmp_p
     assert both.startswith("Ran at full scale: 1 seed; rounds 4; epochs 2,000. Ran at quick")
 
 
+def test_the_note_takes_no_setting_of_another_table_for_the_clients_or_their_training() -> None:
+    settings = {"data": {"clients": 100}, "local": {"epochs": 10}, "corrupt": {"clients": 0.4}}
+    trial = PaperTrial(
+        kind="plan", settings={**settings, "public": {"epochs": 20, "batch": 500}}, seeds=(1,)
+    )
+    ran = CellOutcome(table="1", cell=cell(trial), ours=Estimate(0.5, None, 1), scale="quick")
+    assert describe_settings([ran]) == "Ran at quick scale: 1 seed; clients 100; epochs 10."
+
+
 def test_a_printed_number_counts_once_and_not_at_all_if_the_interval_is_too_wide(tmp_path) -> None:
     best = replace(cell(seeded(), "best"), paper=0.5)
     worst = replace(cell(seeded(), "worst"), paper=0.45)

@@ -13,6 +13,10 @@ from tacit_papers.published import CellOutcome, PaperCell, PaperTrial
 _KEYS = ("clients", "limit", "rounds", "epochs", "batches", "batch", "steps", "texts")
 """Settings that the note states; the last part of a setting's path is its name."""
 
+_LEFT_OUT = ("corrupt", "public", "filter")
+"""Tables of a plan whose keys have the same names and another meaning: a share of corrupted clients,
+epochs on public rows.
+"""
 _WORDS = {"limit": "row limit", "batch": "batch size"}
 _MOST_VALUES = 4
 
@@ -57,7 +61,7 @@ def _list_trials(cell: PaperCell) -> Iterator[PaperTrial]:
 
 def _list_numbers(settings: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     for name, value in settings.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and name not in _LEFT_OUT:
             yield from _list_numbers(value)
         elif isinstance(value, int | float) and not isinstance(value, bool):
             yield name, value
