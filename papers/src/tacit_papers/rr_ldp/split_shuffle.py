@@ -197,7 +197,7 @@ def split_and_shuffle(scale: Scale) -> PaperTable:
         title="LDP-FL: pieces of updates that travel through a shuffler, or with random delays",
         cells=tuple(cells),
         note=(
-            "Epsilon 1 per bit, one round, delta 1e-5, if all rows of one client are replaced. The"
+            "Epsilon 1 per bit, a single round, delta 1e-5, if all rows of one client are replaced. The"
             " attacker knows all other updates; its epsilon is a lower bound with 99.9 %"
             " confidence. The epsilon with a shuffler holds in the first and last row only. The"
             " epsilon of one bit, which LDP-FL states for an update, holds in none."
