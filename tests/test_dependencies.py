@@ -27,7 +27,12 @@ def read_project(folder: Path) -> dict[str, Any]:
 
 
 PROJECT, PAPERS = read_project(ROOT), read_project(ROOT / "papers")
-DISTRIBUTIONS = {"PIL": "pillow", "sklearn": "scikit-learn", "google": "protobuf"}
+DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "sklearn": "scikit-learn",
+    "google": "protobuf",
+    "mlflow": "mlflow-skinny",
+}
 """Import names that differ from the name pip knows."""
 
 PRESENT_OR_UNUSED = {"IPython"}
@@ -76,8 +81,8 @@ PINS = dict(
     for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").lower().splitlines()
     if "==" in line
 )
-CALLED_BY_OTHERS = {"excel": {"fastexcel"}}
-"""Declared, and imported by a package of ours only through another one: polars reads Excel with it."""
+CALLED_BY_OTHERS = {"excel": {"fastexcel"}, "mlflow": {"sqlalchemy", "alembic"}}
+"""Declared, and imported only through another package: polars reads Excel with it, MLflow its database."""
 
 
 def test_every_package_that_is_imported_is_declared() -> None:

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         Server,
         SignFlip,
         Skellam,
+        Track,
         ViT,
     )  # fmt: skip
     from tacit.simulation import Observer, Silence
@@ -138,6 +139,7 @@ __all__ = [
     "Silence",
     "Skellam",
     "TacitError",
+    "Track",
     "ViT",
     "load",
     "resume",

@@ -19,6 +19,7 @@ class Watch:
             list[tuple[int, int]](),
             dict[int, sweep.Outcome](),
         )
+        self.warnings = list[str]()
 
     def report_start(self, number: int) -> None:
         pass
@@ -27,6 +28,9 @@ class Watch:
         self.rounds.append((number, round_no))
         if round_no == self.stop_after:
             raise KeyboardInterrupt
+
+    def report_warning(self, number: int, text: str) -> None:
+        self.warnings.append(text)
 
     def report_end(self, number: int, outcome: sweep.Outcome) -> None:
         self.ends[number] = outcome
@@ -41,11 +45,11 @@ def model(folder: Path | None) -> str:
 
 @pytest.mark.slow
 def test_a_stopped_sweep_goes_on_and_a_failed_run_is_named(tmp_path: Path) -> None:
-    source = write_csv(tmp_path / "reviews.csv", rows=120)
+    source, logs = write_csv(tmp_path / "reviews.csv", rows=120), tmp_path / "logs"
     jobs = [
         small_plan(source, server={"rounds": 40}, baselines=["fedavg"]),
         small_plan(tmp_path / "missing.csv"),
-        small_plan(source, server={"rounds": 2}, seed=4),
+        small_plan(source, server={"rounds": 2}, seed=4, track={"tensorboard": str(logs)}),
     ]
     with pytest.raises(KeyboardInterrupt):
         sweep.carry_out(jobs, tmp_path / "runs", 1, Watch(stop_after=3))
@@ -56,6 +60,8 @@ def test_a_stopped_sweep_goes_on_and_a_failed_run_is_named(tmp_path: Path) -> No
     assert first[0] >= 3, "rounds before the stop are not run again"
     assert "missing.csv" in failed.error
     assert failed.folder is None
+    assert short.folder is not None
+    assert [path.name for path in logs.iterdir()] == [short.folder.name]
     assert again.ends == {0: taken_up, 1: failed, 2: short}
     assert model(taken_up.folder) == model(simulation.start(jobs[0], tmp_path / "alone"))
     assert read_plan(taken_up.folder).baselines == ()

@@ -36,7 +36,7 @@ from tacit.runs import record, run_folder
 from tacit.runs.named_runs import find_model_folder, locate_run
 from tacit.runs.record import RUN, Entry, Finished, Prepared, Round
 from tacit.simulation.advice.starter import make_starter
-from tacit.tracking import EntryCallback, OnEntry
+from tacit.tracking import EntryCallback, OnEntry, track
 
 if TYPE_CHECKING:
     from tacit.models.client_models import UnknownClients
@@ -82,7 +82,8 @@ def run(
     check_callback(on_entry)
     if module is not None:
         check_module(module)
-    with _watch(observer, on_entry) as watching:
+    targets = made.track.list_targets() if made.track else ()
+    with _watch(observer, on_entry) as watched, track(targets, watched) as watching:
         place = simulation.start(made, Path(folder), watching, rows, module)
     report.write(place)
     return Run(place, module=module, allow_code=True)

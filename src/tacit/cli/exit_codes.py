@@ -90,6 +90,9 @@ EXTRAS = {
     "uvicorn": "server",
     "pyarrow": "arrow",
     "sklearn": "sklearn",
+    "tensorboardX": "tensorboard",
+    "mlflow": "mlflow",
+    "wandb": "wandb",
 }
 """Optional packages, and the extra of Tacit that installs each."""
 

@@ -149,6 +149,22 @@ Deadline = Annotated[
         "--deadline", metavar="SECONDS", help="Wait this long for the other side's response."
     ),
 ]
+Log = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--log",
+        metavar="KIND:PLACE",
+        help="Also log figures to tensorboard:DIR, mlflow:DIR or URI, or wandb:DIR. May be repeated.",
+    ),
+]
+LogOrPlan = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--log",
+        metavar="KIND:PLACE",
+        help="As --log of tacit run; `plan` uses the [track] table of the run's plan.",
+    ),
+]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Do not write a report page.")]
 
 RUNS = Path("runs")

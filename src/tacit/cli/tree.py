@@ -31,7 +31,17 @@ from tacit.cli.site import (
 from tacit.cli.site import check as site_check
 from tacit.cli.site import doctor as site_doctor
 from tacit.cli.site import init as site_init
-from tacit.cli.top import check, export, init, negotiate, predict, reproduce, run, ui
+from tacit.cli.top import (
+    check,
+    export,
+    export_metrics,
+    init,
+    negotiate,
+    predict,
+    reproduce,
+    run,
+    ui,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,6 +196,7 @@ TREE = Branch(
             "resume": run.resume,
             "predict": predict.predict,
             "export": export.export,
+            "export-metrics": export_metrics.export_metrics,
         },
         "Plans, runs and data": {
             "plan": PLAN,

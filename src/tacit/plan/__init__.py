@@ -78,6 +78,7 @@ from tacit.plan.tables.schema.column import ColumnSchema
 from tacit.plan.tables.secure_aggregation import SecureAggregation
 from tacit.plan.tables.server import Server, sums_at_site
 from tacit.plan.tables.share import RowSharing
+from tacit.plan.track import Track
 
 __all__ = [
     "ALIE",
@@ -136,6 +137,7 @@ __all__ = [
     "Server",
     "SignFlip",
     "Skellam",
+    "Track",
     "ViT",
     "Worded",
     "check",

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
 from tacit.column_statistics.agreed_values import AgreedValues
-from tacit.plan import codec
+from tacit.plan import codec, track
 from tacit.plan.codec import RR, Codec
 from tacit.plan.kinds import STRICT, ByName, Many
 from tacit.plan.presets import privacy
@@ -49,6 +49,7 @@ from tacit.plan.tables.public import Public
 from tacit.plan.tables.schema import Schema
 from tacit.plan.tables.secure_aggregation import SecureAggregation
 from tacit.plan.tables.server import Server
+from tacit.plan.track import Track
 
 Regime = Literal["federated", "central", "local_only"]
 # Plans written before regimes had names say "local".
@@ -130,6 +131,8 @@ class Plan:
     ledger: Ledger = Ledger()
     audit: Audit = Audit()
     engine: Engine = Engine()
+    track: Track | None = None
+    """Trackers that receive the figures of the run. Without this table there are none."""
 
     @staticmethod
     def load(path: str | Path, *overrides: str) -> Plan:
@@ -244,6 +247,7 @@ def problems(plan: Plan) -> list[str]:
         server: True,
         ledger: True,
         audit: plan.audit.canaries is not None,
+        track: plan.track is not None,
     }
     return [
         *(

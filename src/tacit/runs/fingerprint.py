@@ -35,13 +35,13 @@ def compute_fingerprints(plan: Plan, rows: str) -> Fingerprints:
 
 
 def fingerprint_plan(plan: Plan) -> str:
-    """Hash all settings that influence the result: everything except [engine], the baselines and
-    `selected_by`.
+    """Hash all settings that influence the result: everything except [engine], [track], the
+    baselines and `selected_by`.
     """
     return _hash(_settings(plan))
 
 
-_WITHOUT_INFLUENCE = ("engine", "baselines", "selected_by")
+_WITHOUT_INFLUENCE = ("engine", "track", "baselines", "selected_by")
 """Tables and keys that do not influence the result."""
 
 

@@ -47,6 +47,9 @@ class Watch(Protocol):
     def report_round(self, number: int, round_no: int, rounds: int) -> None:
         """A round has finished."""
 
+    def report_warning(self, number: int, text: str) -> None:
+        """A run continues, but something about it failed, such as a tracker."""
+
     def report_end(self, number: int, outcome: Outcome) -> None:
         """A run has finished or failed."""
 
@@ -174,7 +177,9 @@ class _Pool:
                     message = {"error": _SILENT}
                 if process.number is None:
                     continue
-                if "round" in message:
+                if "warning" in message:
+                    self.watch.report_warning(process.number, message["warning"])
+                elif "round" in message:
                     self.largest = max(self.largest, message["peak"])
                     self.watch.report_round(process.number, message["round"], message["rounds"])
                 else:

@@ -13,6 +13,7 @@ from tacit import simulation
 from tacit.errors import TacitError
 from tacit.runs.record import RUN, Entry, Round
 from tacit.simulation.workers import children
+from tacit.tracking import track
 
 
 class _Reporter(simulation.Silence):
@@ -41,10 +42,13 @@ def main() -> None:
 
 def _run(plan: dict[str, Any], root: str, folder: str | None) -> None:
     try:
-        if folder:  # its plan is the requested one, so its code is allowed
-            place = simulation.resume(Path(folder), _Reporter(), allow_code=True)
-        else:
-            place = simulation.start(plans.parse(plan), Path(root), _Reporter())
+        wanted = plans.parse(plan)
+        targets = wanted.track.list_targets() if wanted.track else ()
+        with track(targets, _Reporter(), lambda text: _report(warning=text)) as watching:
+            if folder:  # its plan is the requested one, so its code is allowed
+                place = simulation.resume(Path(folder), watching, allow_code=True)
+            else:
+                place = simulation.start(wanted, Path(root), watching)
         _report(done=str(place))
     except TacitError as error:
         _report(error=str(error))

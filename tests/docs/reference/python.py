@@ -23,7 +23,8 @@ INTRODUCTION = {
     ),
     "observers": (
         "Observers",
-        "An observer follows a run: pass an object with these methods as `observer`. It never changes a result.",
+        "An observer follows a run: pass an object with these methods as `observer`. It never changes a result. To receive only the"
+        " entries of the record, pass a function as `on_entry` ([guide](../../guides/python.md#follow-a-run)).",
     ),
     "errors": (
         "Errors",

@@ -18,7 +18,7 @@ import typer
 
 from tacit.cli import tables
 from tacit.cli.options import RUNS, AsJson, NoReport, Overrides, PlanFile, Quiet, Runs
-from tacit.cli.top.run import carry_out
+from tacit.cli.top.run import carry_out, list_targets
 
 if TYPE_CHECKING:
     from tacit.plan import Plan
@@ -88,6 +88,7 @@ def rehearse(
                 as_json=as_json,
                 quiet=quiet,
                 page=not no_report,
+                log=list_targets(loaded, None),
                 explain_stop=lambda _: "a rehearsal is not resumed; run the command again",
             )
     finally:

@@ -17,12 +17,13 @@ from tacit.cli.options import (
     AsJson,
     Deadline,
     FolderOption,
+    LogOrPlan,
     NoReport,
     Overrides,
     Quiet,
     Runs,
 )
-from tacit.cli.top.run import carry_out
+from tacit.cli.top.run import carry_out, list_targets, list_targets_again
 from tacit.errors import PlanError
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ def run(
     quiet: Quiet = False,
     no_report: NoReport = False,
     allow_code: AllowCode = False,
+    log: LogOrPlan = None,
 ) -> None:
     """Run a plan between the sites that joined the server.
 
@@ -160,7 +162,7 @@ def run(
             "sites": offered,
             "simulated_noise": simulated_noise,
         }
-        connection = Connection(folder, loaded.name, requests)
+        connection, targets = Connection(folder, loaded.name, requests), list_targets(loaded, log)
 
         def work(observer: Observer) -> Path:
             return _start(connection, loaded, runs, settings, observer)
@@ -168,7 +170,10 @@ def run(
     elif resume is not None and plan is None:
         _refuse_fixed([name for name, value in fixed.items() if value])
         place = _find_permitted(resume, runs, allow_code=allow_code)
-        connection = Connection(folder, place.name, requests)
+        connection, targets = (
+            Connection(folder, place.name, requests),
+            list_targets_again(place, log),
+        )
 
         def work(observer: Observer) -> Path:
             return connection.until_done(place, observer)
@@ -186,6 +191,7 @@ def run(
         as_json=as_json,
         quiet=quiet,
         page=not no_report,
+        log=targets,
         explain_stop=explain_stop,
     )
 

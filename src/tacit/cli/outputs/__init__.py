@@ -40,6 +40,7 @@ OUTPUTS: dict[str, Output] = {
     "disclosure/1": Output(plans.DisclosureOutput, "plan disclose"),
     "erasure/1": Output(ledgers.ErasureOutput, "site erase"),
     "export/1": Output(runs.ExportOutput, "export"),
+    "metrics-export/1": Output(runs.MetricsExportOutput, "export-metrics"),
     "findings/1": Output(servers.FindingsOutput, "server doctor, site doctor"),
     "ledger/1": Output(ledgers.LedgerOutput, "site ledger show"),
     "ledger-client/1": Output(ledgers.LedgerClientOutput, "site ledger show"),

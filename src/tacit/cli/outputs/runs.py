@@ -380,3 +380,14 @@ class ExportOutput(TypedDict):
     """Largest difference between a probability of the export and of the run's model."""
     rows: int
     """Rows on which both were compared."""
+
+
+class MetricsExportOutput(TypedDict):
+    """Figures of a run's record, written for another program."""
+
+    to: str
+    """The format."""
+    place: str
+    """The folder, file or address."""
+    figures: int
+    """Number of figures."""

@@ -17,6 +17,7 @@ from tacit.cli.options import (
     RUNS,
     AsJson,
     Jobs,
+    Log,
     Overrides,
     Page,
     PlanFile,
@@ -60,6 +61,7 @@ def sweep(
     as_json: AsJson = False,
     quiet: Quiet = False,
     policy: PolicyFile = None,
+    log: Log = None,
 ) -> None:
     """Run every combination of some settings and plot accuracy, privacy and bytes.
 
@@ -74,12 +76,14 @@ def sweep(
       tacit plan sweep plan.toml --over privacy.epsilon=1,2,4,8
       tacit plan sweep plan.toml --over privacy.epsilon=1,8 --over data.clients=100,500 --seeds 1,2,3
       tacit plan sweep plan.toml --over codec.name=rr,plain --page codecs.html --json
+      tacit plan sweep plan.toml --over privacy.epsilon=1,8 --log tensorboard:logs
     """
     from tacit.cli.site.policy import check_policy
     from tacit.plan.grid import grid
 
     chosen = _parse_seeds(seeds)
     points = _mark_selection(grid(plan, over or [], chosen, overrides or []))
+    points = _add_trackers(points, log or [])
     _refuse_too_many_clients(plan, points)
     if policy:
         for point in points:
@@ -149,6 +153,27 @@ def _mark_selection(points: list[Point]) -> list[Point]:
         replace(point, plans=tuple(replace(one, selected_by=note[:300]) for one in point.plans))
         for point in points
     ]
+
+
+def _add_trackers(points: list[Point], log: list[str]) -> list[Point]:
+    """The same plans, each with the trackers of `--log`; PlanError if one cannot write."""
+    from tacit.plan import Track, check
+    from tacit.simulation import Silence
+    from tacit.tracking import parse_target, track
+
+    given = {target.kind: target.place for target in map(parse_target, log)}
+    if len(given) < len(log):
+        raise PlanError("--log: a sweep takes one place per kind; name each kind once")
+
+    def add(plan: Plan) -> Plan:
+        changed = replace(plan, track=replace(plan.track or Track(), **given)) if given else plan
+        check(changed)
+        return changed
+
+    points = [replace(point, plans=tuple(map(add, point.plans))) for point in points]
+    first = points[0].plans[0].track
+    with track(first.list_targets() if first else (), Silence()):
+        return points
 
 
 def _run_all(points: list[Point], runs: Path, jobs: int, quiet: bool) -> dict[str, Outcome]:
@@ -300,6 +325,14 @@ class SweepProgress:
         """Advance the bar of a run."""
         if self.live:
             self.live.update(self.tasks[number], completed=round_no, total=rounds)
+
+    def report_warning(self, number: int, text: str) -> None:
+        """Write a line."""
+        said = f"{self.titles[number]}: {text}"
+        if self.live:
+            self.live.console.print(printable(said), markup=False, emoji=False)
+        else:
+            tables.line(said, stderr=True)
 
     def report_end(self, number: int, outcome: Outcome) -> None:
         """Advance the bar of all runs, or write a line."""

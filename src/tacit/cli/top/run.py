@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,8 @@ from tacit.cli.options import (
     RUNS,
     AllowCode,
     AsJson,
+    Log,
+    LogOrPlan,
     NoReport,
     Overrides,
     PlanFile,
@@ -24,7 +26,14 @@ from tacit.cli.options import (
 )
 from tacit.cli.progress import build_observer
 from tacit.errors import DiskError
-from tacit.progress import ProgressObserver
+
+if TYPE_CHECKING:
+    from tacit.plan import Plan
+    from tacit.protocol.observer import Observer
+
+
+_AS_IN_PLAN = "plan"
+"""Value of `--log` that asks for the trackers of a resumed run's plan."""
 
 
 def run(
@@ -35,6 +44,7 @@ def run(
     quiet: Quiet = False,
     no_report: NoReport = False,
     policy: PolicyFile = None,
+    log: Log = None,
 ) -> None:
     """Train a model as a plan says, in a simulation on this machine.
 
@@ -49,6 +59,7 @@ def run(
       tacit run plan.toml -o codec.epsilon=1 -o server.rounds=40
       tacit run plan.toml --json > result.json
       tacit run plan.toml --policy mine.toml
+      tacit run plan.toml --log tensorboard:logs
     """
     from tacit import simulation
     from tacit.cli.site.policy import check_policy
@@ -62,6 +73,7 @@ def run(
         as_json=as_json,
         quiet=quiet,
         page=not no_report,
+        log=list_targets(loaded, log),
     )
 
 
@@ -73,6 +85,7 @@ def resume(
     no_report: NoReport = False,
     policy: PolicyFile = None,
     allow_code: AllowCode = False,
+    log: LogOrPlan = None,
     abandon: Annotated[
         bool, typer.Option("--abandon", help="Abandon the run instead, and delete its keys.")
     ] = False,
@@ -107,7 +120,31 @@ def resume(
         as_json=as_json,
         quiet=quiet,
         page=not no_report,
+        log=list_targets_again(folder, log),
     )
+
+
+def list_targets(plan: Plan, log: list[str] | None) -> list[str]:
+    """The trackers of a plan and of `--log`."""
+    return [*(plan.track.list_targets() if plan.track else ()), *(log or ())]
+
+
+def list_targets_again(folder: Path, log: list[str] | None) -> list[str]:
+    """The trackers of a resumed run. A run's folder may come from anybody, so those of its plan are
+    used only if `--log plan` asks for them.
+    """
+    from tacit.runs.run_folder import read_plan
+
+    given = [one for one in log or () if one != _AS_IN_PLAN]
+    named = list_targets(read_plan(folder), None)
+    if log and _AS_IN_PLAN in log:
+        return [*named, *given]
+    if named:
+        tables.line(
+            f"the plan logs to {', '.join(named)}; to continue that, add --log {_AS_IN_PLAN}",
+            stderr=True,
+        )
+    return given
 
 
 def _abandon(folder: Path, *, as_json: bool) -> None:
@@ -129,24 +166,32 @@ def explain_resume(folder: Path) -> str:
 
 
 def carry_out(
-    work: Callable[[ProgressObserver], Path],
+    work: Callable[[Observer], Path],
     *,
     as_json: bool,
     quiet: bool,
     page: bool,
+    log: Sequence[str] = (),
     explain_stop: Callable[[Path], str] = explain_resume,
 ) -> None:
     """Run `work` with progress on stderr, then write the report and print the result.
 
-    `explain_stop` says how to continue the run in a folder, after Ctrl-C.
+    `log` lists trackers; one that fails is named on stderr, and the run continues. `explain_stop`
+    says how to continue the run in a folder, after Ctrl-C.
     """
+    from tacit.tracking import track
+
     observer = build_observer(quiet=quiet)
     try:
-        with observer:
-            folder = work(observer)
+        with track(log, observer, _warn if quiet else observer.warn) as watching, observer:
+            folder = work(watching)
     except KeyboardInterrupt:
         raise Stopped(_explain_stop(observer.folder, explain_stop)) from None
     _print_result(folder, as_json=as_json, page=page)
+
+
+def _warn(text: str) -> None:
+    tables.line(text, stderr=True)
 
 
 def _explain_stop(folder: Path | None, explain: Callable[[Path], str]) -> str:
