@@ -16,6 +16,7 @@ from tacit.errors import PlanError
 from tacit.plan import GIVEN, Audit, Columns, Engine, Plan, parse
 from tacit.plan.tables.corrupt import RandomLabels
 from tacit.plan.tables.public import Public
+from tacit.plan.tables.secure_aggregation import SecureAggregation
 from tacit.plan.tables.share import RowSharing
 from tests.deployment.agreements import plan_of
 
@@ -43,8 +44,16 @@ CASES: dict[str, Plan] = {
     "private.words: needs 'all', since the words of a shared table would have to be told first": (
         changed("features", text="words")
     ),
-    "data.share.counts: needs 'local', for nobody sees the rows of others": changed(
+    "data.share.counts = 'global': needs [secure_aggregation] with helpers of at least 2, so that"
+    " nobody sees the counts of one site; got 0": changed(
         "data", share=RowSharing(k=5, counts="global")
+    ),
+    "data.share.counts = 'stable': needs noise that no site knows, and sites cannot draw it"
+    " together; use 'local' or 'global'": changed(
+        "data", share=RowSharing(k=5, counts="stable", epsilon=1.0, delta=1e-5)
+    ),
+    "data.share.counts = 'with_test': counts test rows of all sites; use 'local' or 'global'": (
+        changed("data", share=RowSharing(k=5, counts="with_test"))
     ),
     "server.rule: looks at single updates with rows of the center; use another rule": changed(
         "server", rule="zeno"
@@ -119,6 +128,9 @@ def test_what_sites_can_do_is_not_refused() -> None:
     """The other side of each sentence: a set of public rows by name, local counts, words that stay."""
     assert prepare_for_sites(replace(PLAN, public=Public(source="public.csv")))
     assert prepare_for_sites(changed("data", share=RowSharing(k=5, counts="local")))
+    summed = replace(PLAN, secure_aggregation=SecureAggregation(helpers=2))
+    shared = replace(PLAN.data, share=RowSharing(k=5, counts="global"))
+    assert prepare_for_sites(replace(summed, data=shared))
     stay = replace(PLAN, private=replace(PLAN.private, words="all"))
     for text in ("words", "pieces"):
         assert prepare_for_sites(replace(stay, features=replace(PLAN.features, text=text)))

@@ -71,6 +71,13 @@ def job(source: Path, **changes: Any) -> plans.Plan:
     return plans.parse(tree)
 
 
+GLOBAL = {"counts": "global", "k": 80, "rows_per_client": 40}
+SUMMED: dict[str, Any] = {
+    "codec": {"name": "onebit", "epsilon": 8.0, "delta": 1e-3, "clip": 1.0, "reporters": 0.5},
+    "secure_aggregation": {"helpers": 2, "min_clients": 2},
+    "server": {"rounds": 2},
+}
+
 WAYS: dict[str, dict[str, Any]] = {
     "words that stay": {},
     "without words": {
@@ -82,6 +89,17 @@ WAYS: dict[str, dict[str, Any]] = {
         "features": {"buckets": 64},
         "model": {"name": "logistic"},
         "private": {"parameters": ["*bias"]},
+    },
+    "global counts": {"share": GLOBAL, **SUMMED},
+    "global counts of labels": {
+        "share": {**GLOBAL, "rule": "distinct_l", "l": 2, "release": "whole_row", "k": 17},
+        **SUMMED,
+    },
+    "global counts by label, and votes": {
+        "share": {**GLOBAL, "rule": "label_k", "k": 32},
+        "data__local_test": 0.3,
+        "filter": {"lr": 0.05, "vote_epsilon": 4.0, "memory": 1.0},
+        **SUMMED,
     },
     "votes": {
         "data__local_test": 0.3,
@@ -98,7 +116,7 @@ def test_rows_leave(people: Path, tmp_path: Path, way: str) -> None:
     assert deployed == simulated
     run = tmp_path / "deployed" / "people-1"
     left = pl.read_parquet(run / run_folder.DISCLOSED)
-    assert 50 < left.height < 300
+    assert 50 < left.height < 400
     assert left.columns == ["age", "work", "label"]
     trained = run / "private" / "run" / "-1"
     assert trained.exists() == (way != "without words")

@@ -25,6 +25,15 @@ MEASURE = "measure"
 """The one name of a measure."""
 
 
+COUNTS = "class counts"
+"""The one name of the requests by which sites count equivalence classes together."""
+
+
+def needs_counts(plan: Plan) -> bool:
+    """Whether sites count classes together before they disclose rows."""
+    return plan.data.share is not None and plan.data.share.counts == "global"
+
+
 class Place(NamedTuple):
     """The position of a request in a run: its round, and its number among the requests of the
     round.

@@ -20,6 +20,7 @@ from tacit.protocol.messages import Frame
 from tacit.protocol.round import Names, Request
 from tacit.randomness import PublicDraws
 from tacit.runs.record import SignedHead
+from tacit.secure_aggregation.site_sum import SealedVector, SumPart
 
 MAX_CLIENTS = 10_000_000
 """Clients of all sites of a run. Server and sites hold a few numbers for each; a larger count is
@@ -226,11 +227,12 @@ class Terms(_Strict, frozen=True, kw_only=True):
 
 class BeginRequest(_Strict, frozen=True, kw_only=True):
     """A run begins: its terms as bytes, and, once all sites have them, the confirmation that each
-    site signed.
+    site signed. Where sites count equivalence classes together, `parts` are those of the helpers.
     """
 
     terms: bytes
     confirmations: dict[Word, Signature] = {}
+    parts: Annotated[list[SumPart], msgspec.Meta(max_length=100)] = []
 
     def read(self) -> Terms:
         """Decode the terms; raise WireError if they are malformed."""
@@ -263,6 +265,18 @@ class NegotiationResponse(_Strict, frozen=True, kw_only=True):
     """A site's message in a step of the negotiation; empty after the last step."""
 
     message: bytes = b""
+
+
+class ClassVectors(_Strict, frozen=True, kw_only=True):
+    """The counts of equivalence classes of every site, as sealed shares, for a helper to add up."""
+
+    vectors: Annotated[dict[Word, SealedVector], msgspec.Meta(max_length=10_000)]
+
+
+class ClassParts(_Strict, frozen=True, kw_only=True):
+    """The helpers' parts of the sum of class counts."""
+
+    parts: Annotated[list[SumPart], msgspec.Meta(max_length=100)]
 
 
 class RecordHead(_Strict, frozen=True, kw_only=True):

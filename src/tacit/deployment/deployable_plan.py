@@ -94,9 +94,17 @@ def _problems(plan: Plan) -> list[str]:
     obstacles[
         "private.words: needs 'all', since the words of a shared table would have to be told first"
     ] = plan.features.text in ("words", "pieces") and plan.private.words != "all"
-    obstacles["data.share.counts: needs 'local', for nobody sees the rows of others"] = (
-        share is not None and share.counts != "local"
-    )
+    obstacles[
+        "data.share.counts = 'stable': needs noise that no site knows, and sites cannot draw it"
+        " together; use 'local' or 'global'"
+    ] = share is not None and share.counts == "stable"
+    obstacles[
+        "data.share.counts = 'with_test': counts test rows of all sites; use 'local' or 'global'"
+    ] = share is not None and share.counts == "with_test"
+    obstacles[
+        "data.share.counts = 'global': needs [secure_aggregation] with helpers of at least 2, so"
+        f" that nobody sees the counts of one site; got {plan.helpers}"
+    ] = share is not None and share.counts == "global" and plan.helpers < 2
     obstacles["server.rule: looks at single updates with rows of the center; use another rule"] = (
         plan.server.judges
     )

@@ -71,7 +71,7 @@ def disclose_rows(
     draws: Draws,
 ) -> Disclosure:
     """Disclose the rows that [data.share] allows each client to send; `held_out` are rows that
-    clients never send.
+    clients never send. `draws` are the root of the simulation.
     """
     share, ahead = plan.data.share, build_preview(plan, table, clients, draws)
     assert share is not None
@@ -102,14 +102,19 @@ def disclose_rows(
     )
 
 
-def build_preview(plan: Plan, table: data.Table, clients: Clients, draws: Draws) -> Preview:
-    """Preview what every client would send under the plan's rule."""
+def build_preview(plan: Plan, table: data.Table, clients: Clients, root: Draws) -> Preview:
+    """Preview what every client would send under the plan's rule; `root` is the simulation's."""
+    draws = root.at("share")
     if plan.data.share is None:
         raise PlanError(
             f"plan {plan.name!r} discloses no rows: it has no [data.share] table; add one with rule"
             " and k to disclose some"
         )
-    offer = disclosing.decide_release(table, clients, plan.data.share, draws)
+    share, sums = plan.data.share, None
+    if share.counts == "global":
+        salt = root.publish("public").key
+        sums = disclosing.count_classes(table, clients, share, table.train.height, salt)
+    offer = disclosing.decide_release(table, clients, share, draws, sums)
     exchange = DiscloseRows(plan.name, offer.rows.schema)
     everyone = np.arange(len(clients))
     request = exchange.build_request(State(round_no=0, cohort=everyone, model=None, optimizer={}))

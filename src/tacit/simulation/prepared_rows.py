@@ -103,7 +103,7 @@ def prepare(
         own=holdings.own,
         own_clients=holdings.own_clients,
         corruption=corruption,
-        disclosure=disclose_rows(plan, table, kept, held, encode, draws.at("share"))
+        disclosure=disclose_rows(plan, table, kept, held, encode, draws)
         if plan.data.share is not None
         else None,
         released=(
@@ -156,7 +156,7 @@ def preview(
     draws = Draws.seeded(plan.seed)
     table, _ = _load_table(plan, draws, input_rows, progress)
     _, kept, _ = _divide_clients(plan, draws, table)
-    return build_preview(plan, table, kept, draws.at("share"))
+    return build_preview(plan, table, kept, draws)
 
 
 def divide_rows(plan: Plan) -> tuple[data.Table, Clients]:

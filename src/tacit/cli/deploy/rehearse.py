@@ -238,7 +238,8 @@ codecs = ["*"]
 files = ["*"]
 schemas = ["*"]
 disclosures = [
-  "clients", "rows", "classes", "ranges", "exact_ranges", "formats", "categories", "words", "measures"
+  "clients", "rows", "classes", "ranges", "exact_ranges", "formats", "categories", "words", "measures",
+  "class_counts"
 ]
 votes = true
 negotiation = true

@@ -2,10 +2,12 @@
 reveals.
 """
 
+from tacit.data.k_anonymity.class_sums import ClassSums
 from tacit.data.k_anonymity.findings import ClassSummary, Findings, examine
 from tacit.data.k_anonymity.release import (
     RowRelease,
     build_release_schema,
+    count_classes,
     decide_release,
     find_kept_classes,
 )
@@ -14,11 +16,13 @@ from tacit.data.k_anonymity.transfer import check_kinds, expand_categories, pack
 
 __all__ = [
     "ClassSummary",
+    "ClassSums",
     "Findings",
     "RowRelease",
     "add_key_column",
     "build_release_schema",
     "check_kinds",
+    "count_classes",
     "decide_release",
     "examine",
     "expand_categories",

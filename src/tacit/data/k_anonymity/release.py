@@ -9,9 +9,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tacit.data.k_anonymity.class_sums import ClassSums, choose_counting, describe_classes
 from tacit.data.k_anonymity.classes import Classes
 from tacit.data.k_anonymity.hierarchy import find_generalised_type, generalise
-from tacit.data.k_anonymity.rules import find_allowed_classes, group_by_key
+from tacit.data.k_anonymity.rules import (
+    find_allowed_classes,
+    find_allowed_counts,
+    group_by_key,
+    refuse_unreachable_l,
+)
 from tacit.data.k_anonymity.stable import draw_disclosed
 from tacit.data.table import Table
 from tacit.errors import DataError
@@ -27,7 +33,7 @@ class RowRelease:
     released.
 
     `key` names the columns in which released rows must be equal, never the label. `classes` is the
-    number of classes counted.
+    number of classes counted. `sums` are the counts of all parties where these decide.
     """
 
     rows: pl.DataFrame
@@ -36,6 +42,7 @@ class RowRelease:
     key: tuple[str, ...]
     label: str
     classes: int
+    sums: ClassSums | None = None
 
     def released(self) -> pl.DataFrame:
         """Select the released rows of all clients."""
@@ -56,20 +63,26 @@ class RowRelease:
 
 
 def decide_release(
-    table: Table, clients: Clients, settings: RowSharing, draws: Draws
+    table: Table,
+    clients: Clients,
+    settings: RowSharing,
+    draws: Draws,
+    sums: ClassSums | None = None,
 ) -> RowRelease:
     """Decide which rows of each client may be disclosed under a plan's rule.
+
+    With global counts `sums` are those of all parties; without them these clients are all there
+    are.
 
     Guarantees: with `counts` local, global or with_test every released row equals at least k - 1
     others in the counted rows (k where k counts other rows) in all key columns as released; with
     local counts these are released by the same client. With `release = "whole_row"` the key is
     every released column but the label.
     """
-    columns, label = list_released_columns(table.columns), table.columns.label
-    assert label is not None, "a loaded table has a label"
-    owned = table.train[clients.order]
-    rows = generalise(owned.select(columns), settings.generalise).with_columns(owned[label])
-    key = _choose_key(rows, table.columns, settings)
+    rows, key = _generalise_rows(table, clients, settings)
+    columns, label = list_released_columns(table.columns), table.columns.label or ""
+    if settings.counts == "global" and sums is None:
+        sums = count_classes(table, clients, settings, len(clients.order), b"")
     counted, labels = rows.select(key), rows[label]
     owner = None
     match settings.counts:
@@ -84,7 +97,11 @@ def decide_release(
         case _:
             assert_never(settings.counts)
     classes = group_by_key(counted, owner, labels, settings)
-    disclosed = classes.spread(_decide_rows(classes, labels, settings, draws))[: rows.height]
+    if sums is None:
+        allowed = _decide_rows(classes, labels, settings, draws)
+    else:
+        allowed = _decide_by_sums(classes, counted, labels, settings, sums)
+    disclosed = classes.spread(allowed)[: rows.height]
     return RowRelease(
         rows=rows,
         disclosed=disclosed,
@@ -92,7 +109,57 @@ def decide_release(
         key=key,
         label=label,
         classes=int(np.count_nonzero(classes.counts())),
+        sums=sums,
     )
+
+
+def count_classes(
+    table: Table, clients: Clients, settings: RowSharing, rows: int, salt: bytes
+) -> ClassSums:
+    """Count the equivalence classes of these clients' rows, to be added to those of other parties.
+
+    `rows` is the public number of rows of all parties, and `salt` is the same at all of them.
+    """
+    released, key = _generalise_rows(table, clients, settings)
+    labels = released[table.columns.label or ""]
+    assert isinstance(labels.dtype, pl.Enum), "a loaded table's label is an Enum"
+    kinds = labels.dtype.categories.to_list()
+    counting = choose_counting(settings, rows, kinds, salt)
+    counted = released.select(key)
+    classes = group_by_key(counted, None, labels, settings)
+    used, keys = describe_classes(classes, counted, labels if settings.rule == "label_k" else None)
+    numbers = labels.to_physical().cast(pl.Int64).to_numpy()
+    by_label = (
+        classes.by_label(numbers, len(kinds)) if counting.labels > 1 else classes.counts()[:, None]
+    )
+    return counting.count(keys, by_label[used])
+
+
+def _generalise_rows(
+    table: Table, clients: Clients, settings: RowSharing
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """All clients' rows in the form of their release, with the label, and the key columns."""
+    columns, label = list_released_columns(table.columns), table.columns.label
+    assert label is not None, "a loaded table has a label"
+    owned = table.train[clients.order]
+    rows = generalise(owned.select(columns), settings.generalise).with_columns(owned[label])
+    return rows, _choose_key(rows, table.columns, settings)
+
+
+def _decide_by_sums(
+    classes: Classes,
+    counted: pl.DataFrame,
+    labels: pl.Series,
+    settings: RowSharing,
+    sums: ClassSums,
+) -> NDArray[np.bool_]:
+    """Decide which classes may be disclosed, by the counts of all parties."""
+    assert isinstance(labels.dtype, pl.Enum), "a loaded table's label is an Enum"
+    refuse_unreachable_l(settings, len(labels.dtype.categories))
+    used, keys = describe_classes(classes, counted, labels if settings.rule == "label_k" else None)
+    allowed = np.zeros(classes.cells, np.bool_)
+    allowed[used] = find_allowed_counts(sums.find_counts(keys), settings)
+    return allowed
 
 
 def find_kept_classes(
@@ -108,6 +175,11 @@ def find_kept_classes(
     columns = list_released_columns(table.columns)
     ours = table.train[held_out.order]
     rows = generalise(ours.select(columns), settings.generalise).select(release.key)
+    if release.sums is not None:
+        alone = group_by_key(rows, None, ours[release.label], settings)
+        labels = ours[release.label]
+        is_released = _decide_by_sums(alone, rows, labels, settings, release.sums)
+        return _keep_some(~alone.spread(is_released), held_out)
     both = pl.concat([release.rows.select(release.key), rows], how="vertical_relaxed")
     labels = pl.concat([release.rows[release.label], ours[release.label]])
     owner = None
@@ -117,7 +189,11 @@ def find_kept_classes(
     classes = group_by_key(both, owner, labels, settings)
     is_released = np.zeros(classes.cells, np.bool_)
     is_released[classes.of_row[: release.rows.height][release.disclosed]] = True
-    stays = ~classes.spread(is_released)[release.rows.height :]
+    return _keep_some(~classes.spread(is_released)[release.rows.height :], held_out)
+
+
+def _keep_some(stays: NDArray[np.bool_], held_out: Clients) -> NDArray[np.bool_]:
+    """The rows that stay, or all rows of a client of which none does."""
     owners = np.repeat(np.arange(len(held_out)), held_out.sizes())
     has_some = np.bincount(owners[stays], minlength=len(held_out)) > 0
     return np.asarray(stays | ~has_some[owners])

@@ -39,7 +39,20 @@ def group_by_key(
 def find_allowed_classes(
     classes: Classes, labels: NDArray[np.int64], kinds: int, settings: RowSharing
 ) -> NDArray[np.bool_]:
-    """Find the classes whose rows may be disclosed.
+    """Find the classes whose rows may be disclosed, by the rows that were grouped."""
+    refuse_unreachable_l(settings, kinds)
+    match settings.rule:
+        case "k_anonymity" | "label_k":
+            return find_allowed_counts(classes.counts()[:, None], settings)
+        case "distinct_l" | "entropy_l":
+            return find_allowed_counts(classes.by_label(labels, kinds), settings)
+        case _:
+            assert_never(settings.rule)
+
+
+def find_allowed_counts(by_label: NDArray[np.int64], settings: RowSharing) -> NDArray[np.bool_]:
+    """Find the classes whose rows may be disclosed, by their rows of each label; one column where
+    the rule needs no labels.
 
     `k_anonymity`: at least k rows, or k + 1 where k counts other rows. `label_k`: the same with
     classes split by label; every class then has one label, so this is not l-diversity, although the
@@ -47,36 +60,26 @@ def find_allowed_classes(
     entropy of at least ln(l). Source: Sweeney 2002 (k-anonymity); Machanavajjhala et al. 2007
     (distinct and entropy l-diversity).
     """
+    is_large = by_label.sum(axis=1) >= settings.rows_alike
     match settings.rule:
         case "k_anonymity" | "label_k":
-            return np.asarray(classes.counts() >= settings.rows_alike)
+            return np.asarray(is_large)
         case "distinct_l":
-            by_label, least = _count_by_label(classes, labels, kinds, settings)
-            return np.asarray(
-                (by_label.sum(axis=1) >= settings.rows_alike)
-                & ((by_label > 0).sum(axis=1) >= least)
-            )
+            return np.asarray(is_large & ((by_label > 0).sum(axis=1) >= (settings.l or 1)))
         case "entropy_l":
-            by_label, least = _count_by_label(classes, labels, kinds, settings)
-            return np.asarray(
-                (by_label.sum(axis=1) >= settings.rows_alike)
-                & (compute_entropy(by_label) >= math.log(least) - _TINY)
-            )
+            least = math.log(settings.l or 1) - _TINY
+            return np.asarray(is_large & (compute_entropy(by_label) >= least))
         case _:
             assert_never(settings.rule)
 
 
-def _count_by_label(
-    classes: Classes, labels: NDArray[np.int64], kinds: int, settings: RowSharing
-) -> tuple[NDArray[np.int64], float]:
-    """Count the rows of each label in each class; also return the plan's l."""
-    assert settings.l is not None, "a checked plan says l"
-    if settings.l > kinds:
+def refuse_unreachable_l(settings: RowSharing, kinds: int) -> None:
+    """Raise DataError if a rule asks for more labels than there are."""
+    if settings.l is not None and settings.l > kinds:
         raise DataError(
             f"data.share.l = {settings.l:g} exceeds the number of label classes, {kinds}; lower it"
             f" to at most {kinds}"
         )
-    return classes.by_label(labels, kinds), settings.l
 
 
 def compute_entropy(by_label: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -4,18 +4,22 @@ terms.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from tacit import features, secure_aggregation, training
 from tacit.column_statistics.number_format import find_conflicts
 from tacit.column_statistics.statistics import merge_statistics
 from tacit.deployment import bodies
+from tacit.deployment.agenda import COUNTS, needs_counts
 from tacit.deployment.bodies import (
     BeginRequest,
     BeginResponse,
+    ClassVectors,
     Member,
     Offer,
     OfferResponse,
@@ -34,8 +38,10 @@ from tacit.errors import RunError, WireError
 from tacit.plan import Plan
 from tacit.plan.codec import readable
 from tacit.protocol.agreement import MOST_WEIGHT
+from tacit.protocol.messages.signed_message import Kind
 from tacit.protocol.round import Names
 from tacit.randomness import Draws
+from tacit.secure_aggregation.site_sum import SealedVector, SumPart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +115,49 @@ class Handshake:
             raise build_quorum_error(message, len(opened), len(begun), replied.missing)
         confirmations = {site: one.confirmation for site, one in begun.items()}
         begin = BeginRequest(terms=terms, confirmations=confirmations)
+        if needs_counts(self.plan):
+            begin = replace(begin, parts=self._add_counts(begin))
+            begun = self._request_all("begin", "begin", begin, begin.read()).bodies(BeginResponse)
         return bodies.pack(begin), list_clients_with_rows(begin.read(), begun)
+
+    def _add_counts(self, begin: BeginRequest) -> list[SumPart]:
+        """Have the sites count equivalence classes together; return the helpers' parts of the sum."""
+        terms = begin.read()
+        vectors = self._request_all("counts", COUNTS, begin, terms).bodies(SealedVector)
+        self._require(vectors, [member.site for member in terms.members])
+        body = ClassVectors(vectors=vectors)
+        parts = self._request_all("tally", COUNTS, body, terms, terms.helps).bodies(SumPart)
+        self._require(parts, terms.helps)
+        return [parts[site] for site in terms.helps]
+
+    def _request_all(
+        self,
+        kind: Kind,
+        exchange: str,
+        body: msgspec.Struct,
+        terms: Terms,
+        sites: Sequence[str] | None = None,
+    ) -> Replies:
+        """Send one request to all members, or to some sites; raise RunError unless all respond."""
+        asked = sites or [member.site for member in terms.members]
+        replies = self.messenger.request(
+            kind, 0, exchange, dict.fromkeys(asked, bodies.pack(body)), least=len(asked)
+        )
+        if replies.missing:
+            message = (
+                f"{self.plan.name}: sites count equal rows together, so all of them are needed"
+                f" ({list_reasons(replies.missing)}); start the plan anew"
+            )
+            raise build_quorum_error(message, len(asked), len(replies.messages), replies.missing)
+        return replies
+
+    def _require(self, found: Mapping[str, object], sites: Sequence[str]) -> None:
+        lacking = [site for site in sites if site not in found]
+        if lacking:
+            raise RunError(
+                f"{self.plan.name}: the class counts of {', '.join(lacking)} are malformed; revoke"
+                " the site, or ask its owner"
+            )
 
     def _can_begin_without(self, replied: Replies, is_quorum: bool) -> bool:
         """Whether the missing sites only left after they had agreed, and the run needs no signature

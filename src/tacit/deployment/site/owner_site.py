@@ -18,8 +18,10 @@ from tacit.assembly.negotiated import CLAIM_OF_RANGE
 from tacit.client import ClientRandomness
 from tacit.codecs.votes.noisy_counts import CountNoise
 from tacit.deployment import bodies
-from tacit.deployment.agenda import MEASURE
+from tacit.deployment.agenda import MEASURE, needs_counts
 from tacit.deployment.bodies import (
+    BeginRequest,
+    ClassVectors,
     Counts,
     MeasureResponse,
     NegotiationRequest,
@@ -72,6 +74,7 @@ from tacit.protocol.messages.signed_message import (
     read,
     write,
 )
+from tacit.secure_aggregation.site_sum import SealedVector
 
 _NO_RECEIPT = Receipt(0, bytes(32))
 
@@ -144,6 +147,11 @@ class OwnerSite:
         run.check_policy()
         if subject.kind == "begin":
             return bodies.pack(run.begin(bytes(message.body))), _NO_RECEIPT
+        if subject.kind == "counts":
+            return bodies.pack(self._share_counts(run, message)), _NO_RECEIPT
+        if subject.kind == "tally":
+            vectors = bodies.unpack(message.body, ClassVectors).vectors
+            return bodies.pack(run.build_counting().add(vectors)), _NO_RECEIPT
         with closing(self.owner.open_ledger(self.owner.require_policy(), run.plan)) as book:
             book.check_receipt(subject.entries, subject.head)
             body = book.find_response(
@@ -158,6 +166,14 @@ class OwnerSite:
                 self._check_size(body)
                 book.store(subject.run, subject.round_no, subject.exchange, message.digest, body)
             return body, book.receipt()
+
+    def _share_counts(self, run: Participation, message: SignedMessage) -> SealedVector:
+        """This site's class counts as sealed shares, of the rows and terms that the run has here."""
+        run.watch.check()
+        begin, counting = bodies.unpack(message.body, BeginRequest), run.build_counting()
+        if begin.terms != (run.folder / stored_runs.TERMS).read_bytes():
+            raise WireError("request refused: it has other terms than the run began with here")
+        return counting.share(begin)
 
     def _log_round(self, subject: MessageSubject) -> None:
         """Log a round once, at the first request of it that the policy allows."""
@@ -181,9 +197,15 @@ class OwnerSite:
         """Write into ledger and log what the server is about to learn about the rows."""
         policy = self.owner.require_policy()
         with closing(self.owner.open_ledger(policy, run.plan)) as book:
-            book.record_cleartext(name, str(self.owner.unit), build_disclosure_entry(opened))
+            facts = build_disclosure_entry(opened, run.plan)
+            book.record_cleartext(name, str(self.owner.unit), facts)
         for sentence in describe_disclosure(run.rows, opened.seen.statistics(), policy):
             self.owner.tell(f"run {name}: {sentence}")
+        if needs_counts(run.plan):
+            self.owner.tell(
+                f"run {name}: adds how many rows are alike in each group to a secure sum over all"
+                " sites; server and sites learn the sums"
+            )
 
     def _find_run(self, subject: MessageSubject) -> Participation:
         if stored_runs.has_ended(self.owner, subject.run):

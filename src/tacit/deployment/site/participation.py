@@ -20,7 +20,7 @@ from tacit.assembly.rows import fit_features
 from tacit.assembly.secure_sums import draw_helper_key
 from tacit.column_statistics.number_format import check_formats
 from tacit.deployment import bodies
-from tacit.deployment.agenda import Agenda
+from tacit.deployment.agenda import Agenda, needs_counts
 from tacit.deployment.bodies import (
     BeginRequest,
     BeginResponse,
@@ -45,6 +45,7 @@ from tacit.deployment.site.approval.permission import (
 from tacit.deployment.site.approval.run_approval import require_run_approval
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.rows.changed_rows import RowsWatch
+from tacit.deployment.site.rows.class_counts import CountingSite
 from tacit.deployment.site.rows.disclosed_statistics import (
     compute_disclosed_statistics,
     select_disclosed_formats,
@@ -61,6 +62,7 @@ from tacit.deployment.site.stored_runs import (
     AGENDA,
     CONFIRMED,
     TERMS,
+    check_stored_confirmations,
     load_offer,
     load_root,
     refuse_other_plan,
@@ -194,6 +196,8 @@ class Participation:
             raise WireError(
                 f"run {self.folder.name} began here with other terms; start the plan as a new run"
             )
+        if needs_counts(self.plan) and not self._has_counts(begin):
+            return self._accept_terms(begin.terms)
         if self.built is None:
             built = self._build(begin.terms, self._load_negotiated())
             # The response below reveals which clients keep rows, so the release is decided here.
@@ -213,12 +217,46 @@ class Participation:
                     self.built.terms, self.built.describe_aggregation(), self.owner.name
                 )
                 self.owner.tell(f"run {self.folder.name}: {trust}")
-            replace_file(self.folder / CONFIRMED, bodies.pack(begin))
+            kept = BeginRequest(terms=begin.terms, confirmations=begin.confirmations)
+            replace_file(self.folder / CONFIRMED, bodies.pack(kept))
         with_rows = [name for name in site.names if site.weight(site.slot(name))]
         return BeginResponse(
             dim=self.built.learner.size,
             with_rows=np.array(with_rows, "<i8").tobytes(),
             confirmation=sign_digest(self.owner.signs_with, self.owner.name, digest),
+        )
+
+    def _has_counts(self, begin: BeginRequest) -> bool:
+        """Take over the class counts of all sites, if the request has them; whether there are any."""
+        if self.built is None and begin.parts:
+            self.rows = self.rows._replace(sums=self.build_counting().accept(begin.parts))
+        return self.built is not None or bool(begin.parts)
+
+    def _accept_terms(self, terms: bytes) -> BeginResponse:
+        """Store terms under which sites first count classes together, and confirm them; nothing is
+        built or disclosed yet.
+        """
+        self._check_terms(terms)
+        self.build_counting(terms).check_members()
+        replace_file(self.folder / TERMS, terms)
+        confirmation = sign_digest(self.owner.signs_with, self.owner.name, self._digest(terms))
+        return BeginResponse(dim=0, with_rows=b"", confirmation=confirmation)
+
+    def build_counting(self, terms: bytes | None = None) -> CountingSite:
+        """This site's part in counting classes over all sites, under the terms of the run."""
+        if not needs_counts(self.plan):
+            raise WireError("request refused: the plan counts no classes over all sites")
+        if terms is None and not (self.folder / TERMS).exists():
+            raise RunError(f"run {self.folder.name} has not begun here")
+        body = (self.folder / TERMS).read_bytes() if terms is None else terms
+        return CountingSite(
+            owner=self.owner,
+            plan=self.plan,
+            terms=BeginRequest(terms=body).read(),
+            digest=self._digest(body),
+            rows=self.rows,
+            root=self.root(),
+            folder=self.folder,
         )
 
     def load_side(self, *, negotiated: bool = True) -> SiteSide:
@@ -234,6 +272,9 @@ class Participation:
                 "order", f"run {self.folder.name}: the sites have not negotiated yet"
             )
         if self.built is None:
+            if needs_counts(self.plan):
+                sums = self.build_counting().load()
+                self.rows = self.rows._replace(sums=sums)
             self.built = self._build(terms.read_bytes(), agreed)
         if needs_confirmation(self.plan):
             self._check_sites(self.built, terms.read_bytes())
@@ -278,20 +319,13 @@ class Participation:
         """Raise WireError or PolicyError unless all helpers and members are current peers of the
         owner and have confirmed the terms.
         """
-        confirmed, known = self.folder / CONFIRMED, self._known()
+        known = self._known()
         if self.plan.secure_aggregation is not None:
             policy, sums = self.owner.require_policy(), built.describe_aggregation()
             check_sites(policy, self.plan, built.terms, sums, known)
         if self.plan.negotiation is not None:
             refuse_strangers(built.terms, [*known.peers])
-        if not confirmed.exists():
-            raise RequestError(
-                "terms",
-                "the other sites have not confirmed the plan and terms to this site, so it sends"
-                " neither updates nor helper sums, and negotiates nothing",
-            )
-        confirmations = bodies.unpack(confirmed.read_bytes(), BeginRequest).confirmations
-        check_confirmations(built.terms, self._digest(body), confirmations, known.peers)
+        check_stored_confirmations(self.folder, built.terms, self._digest(body), known.peers)
 
     def root(self) -> Draws:
         """The root of the run's randomness at this site."""
@@ -311,7 +345,10 @@ class Participation:
             helpers=owner.helpers(),
         )
 
-    def _build(self, body: bytes, negotiated: NegotiatedCodec | None) -> SiteSide:
+    def _check_terms(self, body: bytes) -> Terms:
+        """Read a run's terms; raise WireError or PolicyError unless they match what the site knows,
+        before anything is built.
+        """
         terms, known = BeginRequest(terms=body).read(), self._known()
         own, here = terms.find_member(self.owner.name), len(self.rows.owners)
         if own.clients != here:
@@ -328,6 +365,10 @@ class Participation:
             terms.seen.statistics().formats,
         )
         self._refuse_too_large(terms)
+        return terms
+
+    def _build(self, body: bytes, negotiated: NegotiatedCodec | None) -> SiteSide:
+        terms, known = self._check_terms(body), self._known()
         built = self._unapproved.get(body) or build(
             self.plan,
             self.rows,

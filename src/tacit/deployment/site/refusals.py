@@ -4,6 +4,7 @@ policy keys in its reply to the server.
 
 from __future__ import annotations
 
+from tacit.deployment.agenda import COUNTS
 from tacit.deployment.site.rows.changed_rows import ChangedRowsError
 from tacit.errors import (
     AccusationError,
@@ -29,6 +30,8 @@ _MAX_LINES, _MAX_LINE_LENGTH = 20, 1000
 _NAMES = {
     "open": "open",
     "begin": "begin",
+    "counts": COUNTS,
+    "tally": COUNTS,
     "rows": DiscloseRows.name,
     "model": "model",
     "end": "end",

@@ -12,12 +12,14 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
 from tacit import plan as plans
 from tacit.deployment import bodies
-from tacit.deployment.bodies import BeginRequest, Offer, RecordHead
+from tacit.deployment.bodies import BeginRequest, Offer, RecordHead, Terms
+from tacit.deployment.confirmation import check_confirmations
 from tacit.deployment.deployable_plan import refuse_undeployable
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.site_negotiation import NEGOTIATION
@@ -89,6 +91,23 @@ def read_plan(offer: Offer, digest: bytes) -> Plan:
     plans.check(plan)
     refuse_undeployable(plan, offer.simulated_noise)
     return plan
+
+
+def check_stored_confirmations(
+    folder: Path, terms: Terms, digest: str, peers: Mapping[str, bytes]
+) -> None:
+    """Raise RequestError or WireError unless all members that are peers have confirmed a run's terms
+    to this site.
+    """
+    confirmed = folder / CONFIRMED
+    if not confirmed.exists():
+        raise RequestError(
+            "terms",
+            "the other sites have not confirmed the plan and terms to this site, so it sends"
+            " neither updates nor helper sums, and negotiates nothing",
+        )
+    confirmations = bodies.unpack(confirmed.read_bytes(), BeginRequest).confirmations
+    check_confirmations(terms, digest, confirmations, peers)
 
 
 def hash_plan(offer: Offer) -> bytes:

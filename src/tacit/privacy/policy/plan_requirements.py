@@ -206,6 +206,8 @@ def _list_cleartext(plan: Plan, roles: Columns) -> Iterator[str]:
         yield "categories"
     if plan.features.text in ("words", "pieces") and plan.private.words != "all":
         yield "words"
+    if plan.data.share is not None and plan.data.share.counts == "global":
+        yield "class_counts"
 
 
 def _list_unprotected(plan: Plan) -> Iterator[str]:

@@ -33,12 +33,14 @@ CleartextKind = Literal[
     "categories",
     "words",
     "measures",
+    "class_counts",
 ]
 """Facts that may be sent in the clear: the number of clients of a site, the number of rows of each,
 the names of classes, rounded ends of numeric columns (or with `exact_ranges` their smallest and
 largest values), which of them have missing numbers and how numbers are written, the categories of
 columns, the words of texts, and exact counts of held-out rows that a model gets right (`[measures]`
-with `counts = "exact"`). `limits.min_clients_per_value` applies to all of them.
+with `counts = "exact"`), and how many rows of all sites together are alike in each equivalence class
+(`data.share.counts = "global"`). `limits.min_clients_per_value` applies to all but the last.
 """
 
 EpsilonLimit = Annotated[float, Gt(0), Le(1e12)]

@@ -31,7 +31,7 @@ _NOTES = {
     "files": "files that a plan may name besides the data",
     "disclosures": (
         'sent in the clear; also "rows" (how many), "exact_ranges", "words", "measures" (exact'
-        " counts)"
+        ' counts), "class_counts" (rows alike over all sites)'
     ),
     "baselines": (
         '"central", "fedavg", "noiseless", "same_features": without protection, for simulations'

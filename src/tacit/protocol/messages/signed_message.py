@@ -25,7 +25,19 @@ _SIGNED_BY = ec.ECDSA(hashes.SHA256())
 NonNegative = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
 Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
-Kind = Literal["open", "rows", "begin", "negotiate", "ask", "help", "measure", "model", "end"]
+Kind = Literal[
+    "open",
+    "begin",
+    "counts",
+    "tally",
+    "negotiate",
+    "rows",
+    "ask",
+    "help",
+    "measure",
+    "model",
+    "end",
+]
 Status = Literal[
     "",
     "ok",

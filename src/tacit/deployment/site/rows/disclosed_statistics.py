@@ -146,15 +146,23 @@ def _rounded_range(
     return round_outward(low, high)
 
 
-def build_disclosure_entry(opened: OfferResponse) -> dict[str, Any]:
-    """Exactly what the server learns about a site's rows, for the site's ledger."""
+def build_disclosure_entry(opened: OfferResponse, plan: Plan) -> dict[str, Any]:
+    """Exactly what the server learns about a site's rows, for the site's ledger; of class counts,
+    which only leave as part of a sum over all sites, the rule.
+    """
     facts = {
         "clients": opened.clients,
         "rows": opened.rows,
         "test_rows": opened.test_rows,
         "largest_weight": opened.largest_weight,
     }
-    return {**facts, "seen": json.loads(msgspec.json.encode(asdict(opened.seen)))}
+    share = plan.data.share
+    summed = (
+        {"class_counts": {"rule": share.rule, "release": share.release}}
+        if share and share.counts == "global"
+        else {}
+    )
+    return {**facts, **summed, "seen": json.loads(msgspec.json.encode(asdict(opened.seen)))}
 
 
 def describe_disclosure(rows: SiteRows, seen: ColumnStatistics, policy: Policy) -> list[str]:

@@ -10,8 +10,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit import data
-from tacit.assembly.feature_sources import find_client_secret, gather_feature_sources
+from tacit import data, features
+from tacit.assembly.feature_sources import (
+    FeatureSources,
+    find_client_secret,
+    gather_feature_sources,
+)
 from tacit.assembly.rows import encode_tables, fit_features, keep_classes
 from tacit.data import k_anonymity
 from tacit.data.roles.roles import find_free_name
@@ -47,7 +51,8 @@ class SiteRows(NamedTuple):
 
     `left_out` says in words which rows take no part; `marks` names the column with a keyed
     fingerprint of each row, where rows may be disclosed. `chosen` is set where the site itself
-    decides which rows are held out.
+    decides which rows are held out. `sums` are the class counts of all sites, where they decide
+    which rows are disclosed.
     """
 
     table: data.Table
@@ -56,6 +61,19 @@ class SiteRows(NamedTuple):
     left_out: tuple[str, ...] = ()
     marks: str | None = None
     chosen: RowMarks | None = None
+    sums: k_anonymity.ClassSums | None = None
+
+
+class PreparedRows(NamedTuple):
+    """A site's table with the classes of all sites, the rows that each client trains on and those it
+    holds out, and how rows are encoded.
+    """
+
+    table: data.Table
+    clients: Clients
+    held: Clients
+    fitted: features.Fitted
+    sources: FeatureSources
 
 
 class EncodedSiteRows(NamedTuple):
@@ -263,18 +281,16 @@ def _without_erased(
     return kept, [f"{frame.height - kept.height:,} rows of erased clients are left out"]
 
 
-def encode_rows(
+def prepare_rows(
     plan: Plan,
     rows: SiteRows,
     terms: Terms,
     root: Draws,
     first: int,
     secret: bytes | None = None,
-) -> EncodedSiteRows:
-    """Encode the rows with the statistics of all sites in the terms; `first` is the public name of
-    the first client here, `secret` the one that the sites of the run negotiated, if they did.
-
-    Where the plan discloses rows, the site decides here which ones: they are left out of training.
+) -> PreparedRows:
+    """Divide a site's rows as the terms say; `first` is the public name of the first client here,
+    `secret` the one that the sites of the run negotiated, if they did.
     """
     table, clients = rows.table, rows.clients
     held = Clients(order=np.zeros(0, np.int64), starts=np.zeros(len(clients) + 1, np.int64))
@@ -292,8 +308,25 @@ def encode_rows(
         train=_prepared(table.train, table, fitted.classes),
         test=_prepared(table.test, table, fitted.classes),
     )
+    return PreparedRows(known, clients, held, fitted, sources)
+
+
+def encode_rows(
+    plan: Plan,
+    rows: SiteRows,
+    terms: Terms,
+    root: Draws,
+    first: int,
+    secret: bytes | None = None,
+) -> EncodedSiteRows:
+    """Encode the rows with the statistics of all sites in the terms; `first` is the public name of
+    the first client here, `secret` the one that the sites of the run negotiated, if they did.
+
+    Where the plan discloses rows, the site decides here which ones: they are left out of training.
+    """
+    known, clients, held, fitted, sources = prepare_rows(plan, rows, terms, root, first, secret)
     offer = (
-        k_anonymity.decide_release(known, clients, plan.data.share, root.at("share"))
+        k_anonymity.decide_release(known, clients, plan.data.share, root.at("share"), rows.sums)
         if plan.data.share
         else None
     )
@@ -301,7 +334,7 @@ def encode_rows(
     if offer is not None:
         clients, frame = offer.kept(), k_anonymity.expand_categories(frame)
     (train, test), lexicon, _ = encode_tables(
-        plan, table.columns, (frame, known.test), fitted, sources
+        plan, known.columns, (frame, known.test), fitted, sources
     )
     own = clients.in_place()
     measured = (
