@@ -15,9 +15,9 @@ from tacit.deployment.deployable_plan import (
 from tacit.errors import PlanError
 from tacit.plan import GIVEN, Audit, Columns, Engine, Plan, parse
 from tacit.plan.tables.corrupt import RandomLabels
-from tacit.plan.tables.public import Public
+from tacit.plan.tables.rows.public import Public
+from tacit.plan.tables.rows.share import RowSharing
 from tacit.plan.tables.secure_aggregation import SecureAggregation
-from tacit.plan.tables.share import RowSharing
 from tests.deployment.agreements import plan_of
 
 PLAN = plan_of()

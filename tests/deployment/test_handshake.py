@@ -20,10 +20,10 @@ from tacit.deployment.bodies import (
     pack,
     unpack,
 )
+from tacit.deployment.server.absence.missed_requests import MissedRequests
+from tacit.deployment.server.absence.missing_replies import MissingReply
 from tacit.deployment.server.handshake import Deployment, Handshake, begin_at_sites, check_quorum
 from tacit.deployment.server.messenger import RequestSettings
-from tacit.deployment.server.missed_requests import MissedRequests
-from tacit.deployment.server.missing_replies import MissingReply
 from tacit.deployment.server.open_exchange import Replies
 from tacit.deployment.server.sent_plan import SentPlan
 from tacit.errors import BudgetError, PolicyError, RunError

@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from tacit.deployment.bodies import BeginRequest, Offer, pack
 from tacit.deployment.server import messenger as module
+from tacit.deployment.server.absence.missed_requests import MissedRequests
+from tacit.deployment.server.absence.missing_replies import REASONS, MissingReply, clean_rule_names
 from tacit.deployment.server.messenger import Messenger, RequestSettings
-from tacit.deployment.server.missed_requests import MissedRequests
-from tacit.deployment.server.missing_replies import REASONS, MissingReply, clean_rule_names
 from tacit.deployment.server.open_exchange import Replies
 from tacit.deployment.server.receipts import Receipts
 from tacit.protocol.messages.signed_message import MessageSubject, SignedMessage, read, write

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tacit.deployment.server import messenger as module
+from tacit.deployment.server.absence.missed_requests import MissedRequests
+from tacit.deployment.server.absence.missing_replies import MissingReply
+from tacit.deployment.server.absence.presence import Presence
 from tacit.deployment.server.messenger import Messenger
-from tacit.deployment.server.missed_requests import MissedRequests
-from tacit.deployment.server.missing_replies import MissingReply
-from tacit.deployment.server.presence import Presence
 from tacit.protocol.messages.signed_message import SignedMessage
 from tests.deployment.test_messenger import Clock, SiteTransport, mail_over, reply
 

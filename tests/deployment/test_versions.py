@@ -14,7 +14,7 @@ from tacit import plan as plans
 from tacit.deployment import bodies, versions
 from tacit.deployment.bodies import Offer
 from tacit.deployment.confirmation import run_digest
-from tacit.deployment.server.missing_replies import clean_rule_names
+from tacit.deployment.server.absence.missing_replies import clean_rule_names
 from tacit.deployment.site.owner_site import OwnerSite
 from tacit.errors import VersionError
 from tacit.plan.toml import tree_of

@@ -25,7 +25,7 @@ from tacit.data.table import Table
 from tacit.errors import DataError
 from tacit.extensions import Reference
 from tacit.plan import GIVEN, Columns, Data, Schema
-from tacit.plan.tables.schema import agree_values
+from tacit.plan.tables.rows.schema import agree_values
 from tacit.randomness import Draws
 
 Mark = Callable[[pl.DataFrame], pl.DataFrame]

@@ -7,7 +7,7 @@ from tacit.data.named.entry import NamedDataSet
 from tacit.errors import PlanError
 from tacit.extensions import Reference
 from tacit.plan import Plan
-from tacit.plan.tables.data import list_missing_roles, list_missing_test_rows
+from tacit.plan.tables.rows.data import list_missing_roles, list_missing_test_rows
 
 
 def check_own_data_sets(plan: Plan) -> None:

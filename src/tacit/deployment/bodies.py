@@ -389,5 +389,5 @@ def unpack(data: memoryview | bytes, kind: type[Body]) -> Body:
 def read_names(data: bytes) -> Any:
     """Decode names of clients."""
     if len(data) % 8:
-        raise WireError("names refused: need 8 bytes each, got others")
+        raise WireError(f"names refused: {len(data)} bytes are not a multiple of 8")
     return np.frombuffer(data, "<i8").astype(np.int64)

@@ -82,7 +82,7 @@ def _problems(plan: Plan) -> list[str]:
     obstacles["audit.canaries: are made-up clients of a simulation; remove the key"] = (
         plan.audit != Audit()
     )
-    obstacles["data.deal = 'every_round': no real client's rows change hands; use 'once'"] = (
+    obstacles["data.deal = 'every_round': the rows of real clients stay with them; use 'once'"] = (
         plan.data.deal != "once"
     )
     obstacles[f"regime = {plan.regime!r}: sites train together; use 'federated'"] = (
@@ -92,7 +92,7 @@ def _problems(plan: Plan) -> list[str]:
         plan.public is not None and plan.public.source is None
     )
     obstacles[
-        "private.words: needs 'all', since the words of a shared table would have to be told first"
+        "private.words must be 'all': sites would have to disclose the words of a shared table first"
     ] = plan.features.text in ("words", "pieces") and plan.private.words != "all"
     obstacles[
         "data.share.counts = 'stable': needs noise that no site knows, and sites cannot draw it"

@@ -34,7 +34,6 @@ from tacit.plan.plan import Plan
 from tacit.plan.presets.privacy import Privacy
 from tacit.plan.python_tables import raise_plan_errors
 from tacit.plan.tables.audit import Audit
-from tacit.plan.tables.columns import Columns
 from tacit.plan.tables.corrupt import (
     ALIE,
     IPM,
@@ -49,7 +48,6 @@ from tacit.plan.tables.corrupt import (
     RandomUpdate,
     SignFlip,
 )
-from tacit.plan.tables.data import GIVEN, Data
 from tacit.plan.tables.engine import Engine
 from tacit.plan.tables.features import Features, Quantise, text_problems
 from tacit.plan.tables.filter import Filter
@@ -72,12 +70,14 @@ from tacit.plan.tables.model import (
 )
 from tacit.plan.tables.negotiation import Negotiation
 from tacit.plan.tables.private import Private
-from tacit.plan.tables.public import Public
-from tacit.plan.tables.schema import Schema, hash_schema
-from tacit.plan.tables.schema.column import ColumnSchema
+from tacit.plan.tables.rows.columns import Columns
+from tacit.plan.tables.rows.data import GIVEN, Data
+from tacit.plan.tables.rows.public import Public
+from tacit.plan.tables.rows.schema import Schema, hash_schema
+from tacit.plan.tables.rows.schema.column import ColumnSchema
+from tacit.plan.tables.rows.share import RowSharing
 from tacit.plan.tables.secure_aggregation import SecureAggregation
 from tacit.plan.tables.server import Server, sums_at_site
-from tacit.plan.tables.share import RowSharing
 from tacit.plan.track import Track
 
 __all__ = [

@@ -16,8 +16,8 @@ from tacit.plan.explain import explain
 from tacit.plan.kinds import list_fields, tables_in
 from tacit.plan.plan import Plan, problems
 from tacit.plan.presets import privacy
-from tacit.plan.tables.data import is_file, run_problems
 from tacit.plan.tables.model import Model
+from tacit.plan.tables.rows.data import is_file, run_problems
 
 
 def load(path: Path, overrides: list[str] | None = None) -> Plan:

@@ -17,26 +17,19 @@ from tacit.plan.presets import privacy
 from tacit.plan.presets.privacy import Privacy
 from tacit.plan.tables import (
     audit,
-    columns,
     corrupt,
-    data,
     features,
     ledger,
     local,
     model,
     negotiation,
     private,
-    public,
-    schema,
     secure_aggregation,
     server,
-    share,
 )
 from tacit.plan.tables import filter as filtering
 from tacit.plan.tables.audit import Audit
-from tacit.plan.tables.columns import Columns
 from tacit.plan.tables.corrupt import Corrupt
-from tacit.plan.tables.data import Data
 from tacit.plan.tables.engine import Engine
 from tacit.plan.tables.features import Features
 from tacit.plan.tables.filter import Filter
@@ -45,8 +38,11 @@ from tacit.plan.tables.local import Local
 from tacit.plan.tables.model import Logistic, Model, Worded
 from tacit.plan.tables.negotiation import Negotiation
 from tacit.plan.tables.private import Private
-from tacit.plan.tables.public import Public
-from tacit.plan.tables.schema import Schema
+from tacit.plan.tables.rows import columns, data, public, schema, share
+from tacit.plan.tables.rows.columns import Columns
+from tacit.plan.tables.rows.data import Data
+from tacit.plan.tables.rows.public import Public
+from tacit.plan.tables.rows.schema import Schema
 from tacit.plan.tables.secure_aggregation import SecureAggregation
 from tacit.plan.tables.server import Server
 from tacit.plan.track import Track

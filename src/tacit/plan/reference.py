@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from tacit.plan.kinds import OWN, OrOwn, Setting, find_column_table, get_tag, list_fields, tables_in
 from tacit.plan.plan import Plan
-from tacit.plan.tables.schema.column import Cell
+from tacit.plan.tables.rows.schema.column import Cell
 
 _HEAD = """\
 # The plan

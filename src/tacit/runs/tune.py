@@ -20,7 +20,7 @@ from tacit import data
 from tacit.errors import PlanError
 from tacit.plan import Plan, parse, toml
 from tacit.plan.load import resolve_files
-from tacit.plan.tables.data import VALIDATION_SHARE
+from tacit.plan.tables.rows.data import VALIDATION_SHARE
 from tacit.runs import record, run_folder
 from tacit.runs.sweep import Outcome
 from tacit.simulation.advice.client_count import count_with_validation, is_at_hand, require_room

@@ -7,7 +7,7 @@ The parts of all helpers add up to the sum. Parts and shares are bound to the ru
 covers the members and the helpers' keys, so a server can neither add a site nor leave one out.
 
 Guarantees: nobody sees a single site's vector unless all helpers collude, or all other sites do. A
-sum that a site accepts is the one that the helpers signed, whoever carried it. What is not
+sum that a site accepts is the one that the helpers signed, no matter who carried it. What is not
 guaranteed: that the vectors of other sites are honest, or a helper's part is.
 """
 

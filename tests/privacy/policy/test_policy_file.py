@@ -10,7 +10,7 @@ from tacit.errors import PlanError
 from tacit.privacy.policy.policy import ANY, _list_keys, load_policy, parse_policy
 from tacit.privacy.policy.starter import render_policy
 
-ALLOW = "models, codecs, files, disclosures, baselines, schemas, user_code, votes, trust_server, simulation_noise"
+ALLOW = "models, codecs, files, disclosures, baselines, schemas, user_code, votes, negotiation, trust_server, simulation_noise"
 CODECS = "plain, rr, rr_sampled, rqm, projunit, hashcomb, gaussian, dp_sum, onebit, skellam, qsgd"
 MODELS = "logistic, mlp, lstm_step, embedding, lstm, bilstm, encoder, vit"
 TELLS = "clients, rows, classes, ranges, exact_ranges, formats, categories, words, measures, class_counts"

@@ -44,5 +44,5 @@ PICTURES = (
     "HC6", "HC8", "HC10")}, "fig5", "4" ), ), Picture( name="fig6",
     title="Figure 6: F1 over many rounds next to Gaussian noise, with the numbers of Table 5 at the end",
     panels=_panels( "% of the rounds", _BY_TENTH, {"NoHC": "NoHC, last round", "HC8":
-    "HC8, last round", NOISE: "their (2, 1e-3), last round"}, "fig5", "5", ), ),
+    "HC8, last round", NOISE: "noise of variance .08, last round"}, "fig5", "5", ), ),
 )  # fmt: skip

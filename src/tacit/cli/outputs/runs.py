@@ -153,7 +153,7 @@ class VoteDetection(TypedDict):
     """Share of corrupted clients that were rejected; null if none was corrupted."""
 
 
-class VoteResult(TypedDict):
+class ClientVotes(TypedDict):
     """Votes of testers on contributors."""
 
     rounds: int
@@ -214,7 +214,7 @@ class RunOutput(TypedDict):
     """Figures of each audit, by its name; missing without audits."""
     corrupted: NotRequired[CorruptedClients]
     """Clients that the plan corrupted; missing without corruption."""
-    votes: NotRequired[VoteResult]
+    votes: NotRequired[ClientVotes]
     """Votes on contributors; missing without votes."""
     sites_missing: NotRequired[list[MissingSiteResult]]
     """Sites with missing replies; missing if every site replied."""

@@ -13,7 +13,7 @@ def doctor(folder: ReachedServer = SERVER, quick: Quick = False, as_json: AsJson
     secret files, and which sites are online. It changes nothing. Exit code 1
     if there is a problem; warnings do not count. With --quick it is a problem
     if the server was never started. In a folder of access it checks the
-    certificate, the proxy and the server's answer.
+    certificate, the proxy and the server's response.
 
     \b
     Examples:

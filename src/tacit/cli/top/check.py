@@ -45,7 +45,7 @@ def check(
 
 def _read_rows(plan: Plan, *, no_data: bool) -> dict[str, str]:
     """Describe the plan's file, with a warning if clients are few; DataError if no run can start."""
-    from tacit.plan.tables.data import is_file
+    from tacit.plan.tables.rows.data import is_file
     from tacit.simulation.advice.client_count import is_at_hand, require_room
     from tacit.simulation.advice.enough_people import describe_few_people
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from tacit.data.clean import to_text
 from tacit.errors import DataError
-from tacit.plan.tables.share import SUPPRESS, rule_problem
+from tacit.plan.tables.rows.share import SUPPRESS, rule_problem
 
 HIDDEN = "*"
 

@@ -22,7 +22,7 @@ from tacit.data.k_anonymity.stable import draw_disclosed
 from tacit.data.table import Table
 from tacit.errors import DataError
 from tacit.plan import Columns, RowSharing
-from tacit.plan.tables.share import SUPPRESS
+from tacit.plan.tables.rows.share import SUPPRESS
 from tacit.randomness import Draws
 from tacit.rows import Clients
 

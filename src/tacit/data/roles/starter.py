@@ -22,7 +22,7 @@ from tacit.data.schema.draft import draft_schema
 from tacit.errors import DataError
 from tacit.plan import GIVEN, Columns, Data
 from tacit.plan.presets.starter import TEST_SHARE, TextReading, starter_text
-from tacit.plan.tables.data import VALIDATION_SHARE
+from tacit.plan.tables.rows.data import VALIDATION_SHARE
 from tacit.randomness import Draws
 
 

@@ -16,7 +16,7 @@ from tacit.data.clean import DecimalSetting, detect_number_formats, to_text
 from tacit.data.decimals import parse_cells
 from tacit.data.schema.misfit import Misfit, MisfitKind
 from tacit.plan import Columns, ColumnSchema, Schema
-from tacit.plan.tables.schema.column import BOOLEANS
+from tacit.plan.tables.rows.schema.column import BOOLEANS
 
 _SECONDS_PER_DAY = 86_400.0
 

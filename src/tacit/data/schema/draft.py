@@ -16,7 +16,7 @@ from tacit.column_statistics.rounded_range import round_outward
 from tacit.column_statistics.statistics import sort_naturally
 from tacit.data.clean import to_float, to_text
 from tacit.plan.presets.starter import quoted
-from tacit.plan.tables.schema.column import ColumnSchema, fits_type
+from tacit.plan.tables.rows.schema.column import ColumnSchema, fits_type
 
 _HEAD = """
 # What the cells of columns are at every site, so that sites which code them differently are mapped or refused, and so

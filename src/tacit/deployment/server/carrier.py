@@ -12,13 +12,13 @@ import numpy as np
 from tacit.deployment import bodies
 from tacit.deployment.agenda import MEASURE
 from tacit.deployment.bodies import MeasureResponse, SiteRequest, SiteResponse, Terms
-from tacit.deployment.server.messenger import Messenger
-from tacit.deployment.server.missing_replies import (
+from tacit.deployment.server.absence.missing_replies import (
     NOT_REPEATABLE,
     build_quorum_error,
     clean_rule_names,
     list_reasons,
 )
+from tacit.deployment.server.messenger import Messenger
 from tacit.deployment.server.open_exchange import Replies
 from tacit.errors import RunError, WireError
 from tacit.protocol import messages

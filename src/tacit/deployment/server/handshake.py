@@ -27,9 +27,9 @@ from tacit.deployment.bodies import (
     Terms,
 )
 from tacit.deployment.confirmation import needs_confirmation
+from tacit.deployment.server.absence.missing_replies import build_quorum_error, list_reasons
 from tacit.deployment.server.compare_sites import check_sites_agree
 from tacit.deployment.server.messenger import Messenger
-from tacit.deployment.server.missing_replies import build_quorum_error, list_reasons
 from tacit.deployment.server.open_exchange import Replies
 from tacit.deployment.server.public_rows import fit_own_projection
 from tacit.deployment.server.sent_plan import SentPlan
@@ -258,8 +258,8 @@ class Handshake:
         ):
             count, got = self.plan.secure_aggregation.helpers, ", ".join(wanted) or "none"
             raise RunError(
-                f"secure_aggregation.helpers = {count}: needs so many of the sites as helpers, got"
-                f" {got}"
+                f"secure_aggregation.helpers = {count}: name {count} of the sites as helpers;"
+                f" the deployment names {got}"
             )
         return list(wanted)
 

@@ -21,12 +21,12 @@ from tacit.deployment import bodies
 from tacit.deployment.bodies import BeginRequest, RecordHead, Terms
 from tacit.deployment.confirmation import run_digest
 from tacit.deployment.deployable_plan import prepare_for_sites
+from tacit.deployment.server.absence.missed_requests import MissedRequests
+from tacit.deployment.server.absence.missing_replies import ApprovalOutcome, MissingReply
 from tacit.deployment.server.delivery import deliver, prepare_delivery
 from tacit.deployment.server.disclosed_rows import collect_rows
 from tacit.deployment.server.handshake import Deployment, Handshake, begin_at_sites
 from tacit.deployment.server.messenger import Messenger, RequestSettings, SiteTransport
-from tacit.deployment.server.missed_requests import MissedRequests
-from tacit.deployment.server.missing_replies import ApprovalOutcome, MissingReply
 from tacit.deployment.server.negotiation_relay import relay_negotiation
 from tacit.deployment.server.receipts import Receipts
 from tacit.deployment.server.sent_plan import load_sent_plan, store_sent_plan

@@ -13,16 +13,16 @@ from typing import Protocol
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
-from tacit.deployment.server.missed_requests import MissedRequests
-from tacit.deployment.server.missing_replies import (
+from tacit.deployment.server.absence.missed_requests import MissedRequests
+from tacit.deployment.server.absence.missing_replies import (
     REASONS,
     ApprovalOutcome,
     Cause,
     MissingReply,
     clean_rule_names,
 )
+from tacit.deployment.server.absence.presence import SECONDS_BETWEEN_LOOKS, Presence
 from tacit.deployment.server.open_exchange import MessageStep, OpenExchange, Replies
-from tacit.deployment.server.presence import SECONDS_BETWEEN_LOOKS, Presence
 from tacit.deployment.server.receipts import Receipts
 from tacit.errors import WireError
 from tacit.protocol.messages.signed_message import (

@@ -7,8 +7,8 @@ from pathlib import Path
 from tacit.deployment import bodies
 from tacit.deployment.agenda import list_negotiation_steps
 from tacit.deployment.bodies import NegotiationRequest, NegotiationResponse, Terms
+from tacit.deployment.server.absence.missing_replies import build_quorum_error, list_reasons
 from tacit.deployment.server.messenger import Messenger
-from tacit.deployment.server.missing_replies import build_quorum_error, list_reasons
 from tacit.files import replace_file
 from tacit.negotiation.exchange import Step, relay_steps
 from tacit.plan import Plan

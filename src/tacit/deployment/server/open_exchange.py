@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tacit.deployment.bodies import Body, unpack
-from tacit.deployment.server.missed_requests import MissedRequest
-from tacit.deployment.server.missing_replies import MissingReply
+from tacit.deployment.server.absence.missed_requests import MissedRequest
+from tacit.deployment.server.absence.missing_replies import MissingReply
 from tacit.errors import WireError
 from tacit.protocol.messages.signed_message import MessageSubject, SignedMessage
 from tacit.protocol.observer import StateName

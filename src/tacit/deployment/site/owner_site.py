@@ -203,8 +203,8 @@ class OwnerSite:
             self.owner.tell(f"run {name}: {sentence}")
         if needs_counts(run.plan):
             self.owner.tell(
-                f"run {name}: adds how many rows are alike in each group to a secure sum over all"
-                " sites; server and sites learn the sums"
+                f"run {name}: adds how many rows are alike in each group by secure aggregation over"
+                " all sites; server and sites learn the sums"
             )
 
     def _find_run(self, subject: MessageSubject) -> Participation:

@@ -51,7 +51,7 @@ Peers = Callable[[], Mapping[str, bytes]]
 """The public signing keys of sites by name, as this site's owner knows them now."""
 
 _PAID = "purse.safetensors"
-"""The file of what clients have paid. A run that was begun under this name must find it again, so
+"""The file with the charges of clients. A run that was begun under this name must find it again, so
 the name stays.
 """
 

@@ -36,7 +36,7 @@ class RunStatus:
     """One run at a site.
 
     `epsilon` is the largest privacy loss of a client in the run, `no_epsilon` says that messages
-    without one were sent too. `statistics` are those told before round one; `rows` were disclosed.
+    without one were sent too. `statistics` were sent before round one; `rows` were disclosed.
     """
 
     run: str

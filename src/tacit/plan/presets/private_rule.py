@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit import extensions
-from tacit.plan.tables.data import is_place
+from tacit.plan.tables.rows.data import is_place
 
 Tree = dict[str, Any]
 

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from tacit.column_statistics.common_values import LEAST_CLIENTS
 from tacit.plan.kinds import STRICT, Count, ListedEach, Many, Name, Positive
-from tacit.plan.tables.share import SUPPRESS
+from tacit.plan.tables.rows.share import SUPPRESS
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from tacit.plan import Columns, Encoder, HashComb, OneBit, Plan, Skellam, hash_schema
 from tacit.plan.tables.filter import VOTING_UNITS
-from tacit.plan.tables.share import SUPPRESS
+from tacit.plan.tables.rows.share import SUPPRESS
 from tacit.privacy.ledger.account import is_subsampled
 from tacit.privacy.policy.requirements import Requirements
 from tacit.privacy.policy.user_code import find_user_code

@@ -377,7 +377,7 @@ def describe_codec(codec: dict[str, Any]) -> str:
 
 
 def list_trust(claims: Sequence[Claim]) -> list[str]:
-    """List who must be trusted for all claims together; claims that trust nobody add nothing to others."""
+    """List who must be trusted for all claims together; local-DP claims add nothing to others."""
     trusting = [claim for claim in claims if claim.rests_on != "nobody"] or claims
     return list(dict.fromkeys(word for claim in trusting for word in claim.trust)) or [
         "nobody else"

@@ -11,7 +11,7 @@ from pathlib import Path
 from tacit import data
 from tacit.errors import DataError
 from tacit.plan import Plan
-from tacit.plan.tables.data import is_file
+from tacit.plan.tables.rows.data import is_file
 from tacit.simulation.prepared_rows import read_table
 
 

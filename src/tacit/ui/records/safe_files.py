@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 MAX_TEXT = 4 << 20
-"""Largest file that is read as a whole, but for records."""
+"""Largest file that is read as a whole; records may be larger."""
 
 
 def is_plain_name(name: str) -> bool:

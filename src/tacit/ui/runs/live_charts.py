@@ -1,4 +1,4 @@
-"""Charts of a running run, beside those of the report: epsilon against the budget, clients, votes."""
+"""Charts of a running run that the report does not have: epsilon against the budget, clients, votes."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _MAX_PAIRS, _MAX_WORDS, _MAX_SENTENCES = 24, 60, 40
 
 @dataclass(frozen=True, kw_only=True)
 class TextPair:
-    """What a client has, beside what an attacker reads; each word with whether it is right."""
+    """What a client has and what an attacker reads; each word with whether it is right."""
 
     title: str
     left_title: str
@@ -34,7 +34,7 @@ class AttackView:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MessageView:
+class MessageReadings:
     """One message, or disclosed rows, as pairs of name and value."""
 
     privacy: str
@@ -60,7 +60,7 @@ def view_attack(values: dict[str, Any]) -> AttackView:
 
 
 def _pair(example: dict[str, Any]) -> Iterable[TextPair]:
-    """The text of an example beside each attacker's reconstruction of it."""
+    """The text of an example, paired with each attacker's reconstruction of it."""
     if "original" in example:
         words = [str(word) for word in _as_list(example["original"])]
         recovered = example.get("recovered")
@@ -91,7 +91,7 @@ def _mark(words: list[str], right: set[str]) -> tuple[tuple[str, bool], ...]:
     return tuple((word, word in right) for word in words[:_MAX_WORDS])
 
 
-def view_message(values: dict[str, Any]) -> MessageView:
+def view_message(values: dict[str, Any]) -> MessageReadings:
     """Read the output of `tacit plan disclose --json`."""
     message = values.get("message")
     if isinstance(message, dict):
@@ -99,7 +99,7 @@ def view_message(values: dict[str, Any]) -> MessageView:
     facts = {
         key: value for key, value in values.items() if isinstance(value, str | int | float | list)
     }
-    return MessageView(
+    return MessageReadings(
         privacy="",
         sentences=("Rows that pass the plan's rule would leave, once, in plaintext.",),
         fields=tuple(
@@ -108,10 +108,10 @@ def view_message(values: dict[str, Any]) -> MessageView:
     )
 
 
-def _view_one_message(values: dict[str, Any], message: dict[str, Any]) -> MessageView:
+def _view_one_message(values: dict[str, Any], message: dict[str, Any]) -> MessageReadings:
     fields = message.get("fields")
     named = fields.items() if isinstance(fields, dict) else ()
-    return MessageView(
+    return MessageReadings(
         privacy=str(values.get("privacy", "")),
         sentences=(
             "No row leaves a client. In each round, each sampled client sends one message.",

@@ -27,7 +27,7 @@ from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.rows.site_rows import adapt_data_settings, describe_unread_columns
 from tacit.errors import DataError, did_you_mean
 from tacit.plan import Columns, ColumnSchema, Plan, Schema
-from tacit.plan.tables.schema.column import DATE_EXAMPLES
+from tacit.plan.tables.rows.schema.column import DATE_EXAMPLES
 from tacit.privacy.policy import Limits
 
 

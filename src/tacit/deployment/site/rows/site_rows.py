@@ -399,5 +399,5 @@ def _classed(frame: pl.DataFrame, table: data.Table, classes: tuple[str, ...]) -
     own = table.train.schema[label]
     assert isinstance(own, pl.Enum), "a loaded table's label is an Enum"
     if not set(own.categories.to_list()) <= set(classes):
-        raise WireError("terms refused: they lack classes that this site told")
+        raise WireError("terms refused: they lack classes that this site reported")
     return keep_classes(frame, label, classes)

@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from tacit.plan.codec import readable
 from tacit.plan.kinds import STRICT, Count, Name, OrOwn, Positive
-from tacit.plan.tables.data import is_place
+from tacit.plan.tables.rows.data import is_place
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan

@@ -14,11 +14,11 @@ from pydantic.dataclasses import dataclass
 from tacit.column_statistics.agreed_values import AgreedValues
 from tacit.column_statistics.common_values import MISSING
 from tacit.plan.kinds import STRICT, Name
-from tacit.plan.tables.schema.column import BOOLEANS, ColumnSchema, fits_type, read_end
+from tacit.plan.tables.rows.schema.column import BOOLEANS, ColumnSchema, fits_type, read_end
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
-    from tacit.plan.tables.columns import Columns
+    from tacit.plan.tables.rows.columns import Columns
 
 _ROLES = ("label", "numeric", "categorical", "text")
 _SET_BY = {

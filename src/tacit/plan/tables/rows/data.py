@@ -9,8 +9,8 @@ from pydantic.dataclasses import dataclass
 from tacit.column_statistics.number_format import DecimalMark
 from tacit.extensions import Reference, find_entry_points
 from tacit.plan.kinds import STRICT, Count, Name, OrOwn, Positive, Share
-from tacit.plan.tables.columns import Columns
-from tacit.plan.tables.share import RowSharing
+from tacit.plan.tables.rows.columns import Columns
+from tacit.plan.tables.rows.share import RowSharing
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
