@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import tacit
@@ -37,6 +38,7 @@ PARTS = {
     "attack": ("corrupt.kind", "swap:shuffled"),
     "data set": ("data.source", "visits:load"),
     "model": ("model.name", "nets:Net"),
+    "sharing rule": ("data.share.rule", "closeness:t_close"),
 }
 each = pytest.mark.parametrize("part", PARTS)
 
@@ -56,8 +58,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     here.mkdir()
     monkeypatch.syspath_prepend(str(made))
     monkeypatch.chdir(here)
-    write_csv(here / "r.csv", rows=80)
+    rows = pl.read_csv(write_csv(here / "r.csv", rows=80)).with_row_index("row")
+    age, sex = 20 + pl.col("row") % 2, pl.when(pl.col("row") % 3 > 0).then(pl.lit("f"))
+    rows.with_columns(age=age, sex=sex.otherwise(pl.lit("m"))).write_csv(here / "r.csv")
     return made
+
+
+def merge(base: dict[str, Any], tables: dict[str, Any]) -> dict[str, Any]:
+    """The base's tables with the page's; those of a data set replace [data]."""
+    if "source" in tables.get("data", {}):
+        return {**base, **tables}
+    found = dict(base)
+    for key, value in tables.items():
+        both = isinstance(value, dict) and isinstance(base.get(key), dict)
+        found[key] = merge(base[key], value) if both else value
+    return found
 
 
 def write(folder: Path, part: str, change: str = "") -> plan.Plan:
@@ -67,7 +82,7 @@ def write(folder: Path, part: str, change: str = "") -> plan.Plan:
     mark = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\n"
     (folder / f"{module}.py").write_text(f"{code}\n{mark}\n{change}\n")
     forget(folder, part)
-    return plan.parse({**BASE, **tables})
+    return plan.parse(merge(BASE, tables))
 
 
 def forget(folder: Path, part: str) -> None:
@@ -141,6 +156,7 @@ def test_what_is_missing_is_named_before_data_is_read(folder: Path, part: str) -
         ("attack", "class shuffled: ...", r"corrupt.kind = .* must be a function"),
         ("attack", "def shuffled(update): ...", r"takes \(update, draws, scale=…\)"),
         ("data set", "def load(path): ...", r"data.source = .* missing a required argument: 'path'"),
+        ("sharing rule", "def t_close(rows): ...", r"takes \(classes, t=…\)"),
         ("model", "Net = 3", r"model.name = .* torch.nn.Module"),
     ],
 )  # fmt: skip
@@ -160,6 +176,8 @@ def test_what_is_no_such_part_is_refused_before_data_is_read(
         ("rule", "nearest = lambda updates, memory, keep: updates.rows[0]", "must return the mean update and a dict"),
         ("rule", "nearest = lambda updates, memory, keep: (updates.rows, {})", "finite numbers, one per parameter"),
         ("rule", "nearest = lambda updates, memory, keep: (updates.rows[0] * np.nan, {})", "that are not finite"),
+        ("sharing rule", "t_close = lambda classes, t: [1.0]", "must return one boolean per class"),
+        ("sharing rule", "t_close = lambda classes, t: classes.everything > 0", "must return one boolean per class"),
         ("attack", "shuffled = lambda update, draws, scale: update[1:]", "must return .* numbers, one per parameter"),
     ],
 )  # fmt: skip

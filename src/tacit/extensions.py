@@ -1,4 +1,5 @@
-"""A user's own parts without a fork: codecs, aggregation rules, models, attacks and data sets.
+"""A user's own parts without a fork: codecs, aggregation rules, models, attacks, data sets, and rules
+by which rows are disclosed.
 
 A plan names such a part as `package.module:name`, or by the name of an entry point, which stands
 for such a reference. Naming, finding and hashing run none of its code. Only `load` imports it, and
@@ -25,7 +26,7 @@ from typing import Any, Literal, get_args
 
 from tacit.errors import PlanError
 
-Part = Literal["codecs", "rules", "models", "attacks", "datasets"]
+Part = Literal["codecs", "rules", "models", "attacks", "datasets", "sharing_rules"]
 """Kinds of parts, each by the end of its entry point group, such as `tacit.rules`."""
 
 PARTS: tuple[Part, ...] = get_args(Part)

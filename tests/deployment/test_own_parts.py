@@ -79,6 +79,23 @@ def test_a_site_refuses_by_default_and_imports_nothing(code, job, tmp_path) -> N
     assert server.rule == "allow.user_code"
 
 
+def test_a_rule_of_disclosure_is_refused_before_it_is_imported(code, tmp_path) -> None:
+    """A server that names a rule for the rows that leave has it run at no site that did not allow it."""
+    source = write_csv(tmp_path / "reviews.csv")
+    (code / "coin" / "leaver.py").write_text("def everything(classes): ..." + MARK)
+    given = plan.dump(small_plan(source, server={"rounds": 2, "weights": "rows"}))
+    given["data"]["columns"]["quasi"] = ["opinion"]
+    given["data"]["share"] = {"rule": "leaver:everything", "k": 2}
+    given["codec"] = {"name": "plain"}
+    server = hostile(plan.parse(given), tmp_path, GENEROUS)
+    forget(code)
+    sys.modules.pop("leaver", None)
+    assert server.open() is None
+    assert server.status == "policy"
+    assert "allow.user_code" in (server.rule or "")
+    assert ran(code) == []
+
+
 def test_a_deployed_run_stops_and_names_what_each_owner_would_have_to_read(
     code, job, tmp_path
 ) -> None:

@@ -14,13 +14,14 @@ from tacit import simulation
 from tacit.deployment.bodies import StatisticsBody
 from tacit.deployment.server.job import deploy, resume
 from tacit.deployment.server.server_side import build_release_schema
+from tacit.privacy.policy.user_code import find_user_code
 from tacit.protocol.aggregation import Intake
 from tacit.protocol.exchanges.disclose_rows import Discloser, DiscloseRows
 from tacit.protocol.round import gather
 from tacit.runs import run_folder
 from tacit.simulation.rehearsal import prepare_rehearsal
 from tests.deployment.agreements import terms_of
-from tests.deployment.local_post import model_of, owner, rehearsed, sites_of
+from tests.deployment.local_post import GENEROUS, model_of, owner, rehearsed, sites_of
 from tests.simulation.test_job import StopsAt
 from tests.slots import slot
 
@@ -37,7 +38,8 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pay = random.normal(0, 0.4, rows) + (age > 22) + (work == "judge") + gain / 500
     label = np.where(pay > 1.0, "rich", "poor")
     path = tmp_path_factory.mktemp("people") / "people.csv"
-    frame = {"age": age, "town": town, "work": work, "gain": gain, "label": label}
+    least = np.where(np.arange(rows) < 2, 200, 0)
+    frame = {"age": age, "town": town, "work": work, "gain": gain, "label": label, "least": least}
     pl.DataFrame(frame).write_csv(path)
     return path
 
@@ -78,6 +80,8 @@ SUMMED: dict[str, Any] = {
     "server": {"rounds": 2},
 }
 
+OWN_RULE = "tests.deployment.closeness:t_close"
+
 WAYS: dict[str, dict[str, Any]] = {
     "words that stay": {},
     "without words": {
@@ -106,13 +110,26 @@ WAYS: dict[str, dict[str, Any]] = {
         "filter": {"lr": 0.05, "vote_epsilon": 4.0, "memory": 1.0},
         "share": {"k": 10},
     },
+    "a k of its own for each client": {"share": {"k": 10, "k_column": "least"}},
+    "global counts, each client's own k": {
+        "share": {**GLOBAL, "k": 70, "k_column": "least"},
+        **SUMMED,
+    },
+    "a rule of one's own": {"share": {"rule": OWN_RULE, "k": 10, "rule_settings": {"t": 0.25}}},
+    "global counts, a rule of one's own": {
+        "share": {**GLOBAL, "k": 40, "rule": OWN_RULE, "rule_settings": {"t": 0.22}},
+        **SUMMED,
+    },
 }
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_rows_leave(people: Path, tmp_path: Path, way: str) -> None:
     pytest.importorskip("torch")
-    simulated, deployed = rehearsed(job(people, **WAYS[way]), tmp_path)
+    settings = job(people, **WAYS[way])
+    listed = [str(one) for one in find_user_code(settings)]
+    policy = GENEROUS.replace("[allow]", f"[allow]\nuser_code = {listed}")
+    simulated, deployed = rehearsed(settings, tmp_path, policy)
     assert deployed == simulated
     run = tmp_path / "deployed" / "people-1"
     left = pl.read_parquet(run / run_folder.DISCLOSED)

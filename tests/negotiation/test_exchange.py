@@ -61,7 +61,7 @@ def test_the_range_covers_everybodys_and_is_hardly_wider(given: list[tuple[float
         assert wanted <= found <= wanted + max(abs(wanted) / 30, LIMIT * 2.0**-30)
 
 
-@pytest.mark.parametrize("count", [3, 4, 8, 20])
+@pytest.mark.parametrize("count", [3, 4, 5, 9, 20])
 def test_any_number_of_sites(count) -> None:
     agreed = negotiate_together(parties(count), [ends(-0.1 * n, 0.2) for n in range(count)])
     assert agreed.limits is not None

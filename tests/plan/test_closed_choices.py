@@ -184,9 +184,9 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     ),
     "ColumnSchema.type": lambda: apply_schema(FRAME, COLUMNS, schema_with("type")),
     "ColumnSchema.format": lambda: apply_schema(FRAME, COLUMNS, schema_with("format")),
-    "RowSharing.rule": lambda: rules.find_allowed_classes(
-        None, np.zeros(1, np.int64), 2, share_with("rule")
-    ),  # type: ignore[arg-type]
+    "RowSharing.rule": lambda: rules.find_allowed_counts(
+        np.zeros((1, 1), np.int64), share_with("rule")
+    ),
     "RowSharing.k_of": lambda: share_with("k_of").rows_alike,
     "RowSharing.release": lambda: release._choose_key(FRAME, COLUMNS, share_with("release")),
     "RowSharing.counts": lambda: release.decide_release(TABLE, CLIENTS, share_with("counts"), ROOT),

@@ -14,6 +14,7 @@ def check_own_parts(plan: Plan, module: object | None = None) -> None:
     """
     if not find_own_parts(plan):
         return
+    from tacit.data.k_anonymity.own_rule import check_own_sharing_rule
     from tacit.data.own import check_own_data_sets
     from tacit.server.rules.own import check_own_rule
     from tacit.training.own_attack import check_own_attack
@@ -22,6 +23,7 @@ def check_own_parts(plan: Plan, module: object | None = None) -> None:
     check_own_rule(plan.server)
     check_own_attack(plan.corrupt)
     check_own_data_sets(plan)
+    check_own_sharing_rule(plan.data.share)
     if isinstance(plan.model, OwnModule) and module is None:
         from tacit.training.modules.own import import_class
 

@@ -208,7 +208,8 @@ def _set_split_column(columns: Columns, split: str | None) -> Columns:
 
 
 def _select_columns(columns: Columns, data: Data) -> set[str]:
-    single = (columns.label, columns.image, columns.client, columns.split, data.by)
+    asked = data.share.k_column if data.share else None
+    single = (columns.label, columns.image, columns.client, columns.split, data.by, asked)
     return {
         *columns.text,
         *columns.numeric,

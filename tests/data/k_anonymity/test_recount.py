@@ -62,8 +62,8 @@ def test_the_other_rules_by_recount(made, k, l, rule) -> None:  # noqa: E741
 def test_a_rule_that_is_off_by_one_is_caught(monkeypatch, rule, step) -> None:
     honest = release.find_allowed_classes
 
-    def twin(classes, labels, kinds, wanted):
-        return honest(classes, labels, kinds, replace(wanted, k=wanted.k + step))
+    def twin(classes, labels, kinds, wanted, owner):
+        return honest(classes, labels, kinds, replace(wanted, k=wanted.k + step), owner)
 
     monkeypatch.setattr(release, "find_allowed_classes", twin)
     wanted = RowSharing(rule=rule, k=3, l=2 if rule == "distinct_l" else None)

@@ -97,6 +97,11 @@ class ClassSums:
             unread &= ~is_alone
         return found
 
+    def count_labels(self) -> NDArray[np.int64]:
+        """Rows of each label in all classes of all parties."""
+        first = self._tables()[0, :, : self.counting.labels]
+        return np.asarray(first.sum(axis=0, dtype=np.uint64).astype(np.int64))
+
     def check(self, own: ClassSums, rows: int) -> None:
         """Raise WireError unless a sum can be that of honest parties: no cell below the `own`
         counts in it, at most `rows` rows in all, and as many of each label in every table.
@@ -133,8 +138,7 @@ def choose_counting(
     A rule that needs no labels counts none. A vector has at most 64 MiB, whatever number of rows a
     party claims.
     """
-    needs_labels = settings.rule in ("distinct_l", "entropy_l")
-    counted = len(labels) if needs_labels else 1
+    counted = len(labels) if settings.counts_labels else 1
     wanted = max(_FEWEST_CELLS, 1 << max(0, rows // 2 - 1).bit_length())
     most = 1 << (_MOST_BYTES // (8 * _TABLES * (counted + _WORDS))).bit_length() - 1
     return ClassCounting(cells=min(wanted, most), labels=counted, salt=salt)

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from tacit.data.k_anonymity.class_sums import ClassSums, choose_counting, describe_classes
 from tacit.data.k_anonymity.classes import Classes
 from tacit.data.k_anonymity.hierarchy import find_generalised_type, generalise
+from tacit.data.k_anonymity.own_k import find_reached_k
+from tacit.data.k_anonymity.own_rule import ask_own_rule
 from tacit.data.k_anonymity.rules import (
     find_allowed_classes,
     find_allowed_counts,
@@ -98,10 +100,14 @@ def decide_release(
             assert_never(settings.counts)
     classes = group_by_key(counted, owner, labels, settings)
     if sums is None:
-        allowed = _decide_rows(classes, labels, settings, draws)
+        allowed, sizes = _decide_rows(classes, labels, settings, draws, owner), classes.counts()
     else:
-        allowed = _decide_by_sums(classes, counted, labels, settings, sums)
+        allowed, sizes = _decide_by_sums(classes, counted, labels, settings, sums)
     disclosed = classes.spread(allowed)[: rows.height]
+    if settings.k_column is not None:
+        disclosed &= find_reached_k(
+            table.train, clients, settings, classes.spread(sizes)[: rows.height]
+        )
     return RowRelease(
         rows=rows,
         disclosed=disclosed,
@@ -152,14 +158,23 @@ def _decide_by_sums(
     labels: pl.Series,
     settings: RowSharing,
     sums: ClassSums,
-) -> NDArray[np.bool_]:
-    """Decide which classes may be disclosed, by the counts of all parties."""
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Decide which classes may be disclosed, by the counts of all parties; also return the rows of
+    each class there.
+    """
     assert isinstance(labels.dtype, pl.Enum), "a loaded table's label is an Enum"
-    refuse_unreachable_l(settings, len(labels.dtype.categories))
+    kinds = labels.dtype.categories.to_list()
+    refuse_unreachable_l(settings, len(kinds))
     used, keys = describe_classes(classes, counted, labels if settings.rule == "label_k" else None)
-    allowed = np.zeros(classes.cells, np.bool_)
-    allowed[used] = find_allowed_counts(sums.find_counts(keys), settings)
-    return allowed
+    allowed, sizes = np.zeros(classes.cells, np.bool_), np.zeros(classes.cells, np.int64)
+    by_label = sums.find_counts(keys)
+    sizes[used] = by_label.sum(axis=1)
+    allowed[used] = (
+        find_allowed_counts(by_label, settings)
+        if settings.own_rule is None
+        else ask_own_rule(settings, by_label, sums.count_labels(), kinds)
+    )
+    return allowed, sizes
 
 
 def find_kept_classes(
@@ -178,14 +193,19 @@ def find_kept_classes(
     if release.sums is not None:
         alone = group_by_key(rows, None, ours[release.label], settings)
         labels = ours[release.label]
-        is_released = _decide_by_sums(alone, rows, labels, settings, release.sums)
-        return _keep_some(~alone.spread(is_released), held_out)
+        allowed, sizes = _decide_by_sums(alone, rows, labels, settings, release.sums)
+        leaves = alone.spread(allowed)
+        if settings.k_column is not None:
+            leaves &= find_reached_k(table.train, held_out, settings, alone.spread(sizes))
+        return _keep_some(~leaves, held_out)
     both = pl.concat([release.rows.select(release.key), rows], how="vertical_relaxed")
     labels = pl.concat([release.rows[release.label], ours[release.label]])
     owner = None
     if settings.counts == "local":
-        sizes = (release.clients.sizes(), held_out.sizes())
-        owner = pl.Series(np.concatenate([np.repeat(np.arange(len(size)), size) for size in sizes]))
+        both_sizes = (release.clients.sizes(), held_out.sizes())
+        owner = pl.Series(
+            np.concatenate([np.repeat(np.arange(len(size)), size) for size in both_sizes])
+        )
     classes = group_by_key(both, owner, labels, settings)
     is_released = np.zeros(classes.cells, np.bool_)
     is_released[classes.of_row[: release.rows.height][release.disclosed]] = True
@@ -240,7 +260,11 @@ def _choose_key(rows: pl.DataFrame, columns: Columns, settings: RowSharing) -> t
 
 
 def _decide_rows(
-    classes: Classes, labels: pl.Series, settings: RowSharing, draws: Draws
+    classes: Classes,
+    labels: pl.Series,
+    settings: RowSharing,
+    draws: Draws,
+    owner: pl.Series | None,
 ) -> NDArray[np.bool_]:
     if settings.counts == "stable":
         assert settings.epsilon is not None
@@ -254,4 +278,7 @@ def _decide_rows(
         )
     assert isinstance(labels.dtype, pl.Enum), "a loaded table's label is an Enum"
     numbers = labels.to_physical().cast(pl.Int64).to_numpy()
-    return find_allowed_classes(classes, numbers, len(labels.dtype.categories), settings)
+    whose = None if owner is None else owner.to_numpy()
+    return find_allowed_classes(
+        classes, numbers, labels.dtype.categories.to_list(), settings, whose
+    )

@@ -6,6 +6,7 @@ None of these rules is differential privacy, and all of them consider the chosen
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import assert_never
 
 import numpy as np
@@ -13,7 +14,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tacit.data.k_anonymity.classes import Classes, group_equal_rows
+from tacit.data.k_anonymity.own_rule import ask_own_rule
 from tacit.errors import DataError
+from tacit.extensions import Reference
 from tacit.plan import RowSharing
 
 _TINY = 1e-12
@@ -30,24 +33,37 @@ def group_by_key(
     match settings.rule:
         case "label_k":
             return group_equal_rows(key, *others, label)
-        case "k_anonymity" | "distinct_l" | "entropy_l":
+        case "k_anonymity" | "distinct_l" | "entropy_l" | Reference():
             return group_equal_rows(key, *others)
         case _:
             assert_never(settings.rule)
 
 
 def find_allowed_classes(
-    classes: Classes, labels: NDArray[np.int64], kinds: int, settings: RowSharing
+    classes: Classes,
+    labels: NDArray[np.int64],
+    kinds: Sequence[str],
+    settings: RowSharing,
+    owner: NDArray[np.int64] | None = None,
 ) -> NDArray[np.bool_]:
-    """Find the classes whose rows may be disclosed, by the rows that were grouped."""
-    refuse_unreachable_l(settings, kinds)
-    match settings.rule:
-        case "k_anonymity" | "label_k":
-            return find_allowed_counts(classes.counts()[:, None], settings)
-        case "distinct_l" | "entropy_l":
-            return find_allowed_counts(classes.by_label(labels, kinds), settings)
-        case _:
-            assert_never(settings.rule)
+    """Find the classes whose rows may be disclosed, by the rows that were grouped. With an `owner`
+    of each row, who is the same within a class, each decides by the owner's rows alone.
+    """
+    refuse_unreachable_l(settings, len(kinds))
+    if not settings.counts_labels:
+        return find_allowed_counts(classes.counts()[:, None], settings)
+    by_label = classes.by_label(labels, len(kinds))
+    if settings.own_rule is None:
+        return find_allowed_counts(by_label, settings)
+    if owner is None:
+        return ask_own_rule(settings, by_label, by_label.sum(axis=0), kinds)
+    allowed, first = np.zeros(classes.cells, np.bool_), classes.first_rows()
+    used = np.flatnonzero(first >= 0)
+    of_class = owner[first[used]]
+    for one in np.unique(of_class):
+        ours = used[of_class == one]
+        allowed[ours] = ask_own_rule(settings, by_label[ours], by_label[ours].sum(axis=0), kinds)
+    return allowed
 
 
 def find_allowed_counts(by_label: NDArray[np.int64], settings: RowSharing) -> NDArray[np.bool_]:
@@ -69,6 +85,8 @@ def find_allowed_counts(by_label: NDArray[np.int64], settings: RowSharing) -> ND
         case "entropy_l":
             least = math.log(settings.l or 1) - _TINY
             return np.asarray(is_large & (compute_entropy(by_label) >= least))
+        case Reference():
+            raise AssertionError("a user-defined rule is asked with the labels of all rows")
         case _:
             assert_never(settings.rule)
 

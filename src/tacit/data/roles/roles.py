@@ -77,6 +77,9 @@ def check_roles(frame: pl.DataFrame, columns: Columns, data: Data) -> None:
                 raise _build_missing_error(f"data.columns.{role}", name, columns, have)
     if data.by and data.by not in have:
         raise _build_missing_error("data.by", data.by, columns, have)
+    asked = data.share.k_column if data.share else None
+    if asked is not None and asked not in have:
+        raise _build_missing_error("data.share.k_column", asked, columns, have)
     if columns.label is None:
         raise DataError(
             f"data.columns.label must name the column to predict; the columns are {shown}"

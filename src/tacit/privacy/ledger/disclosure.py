@@ -14,6 +14,7 @@ _RULES = {
     "distinct_l": "at least {k} rows agree on {key}, with at least {l} different labels",
     "entropy_l": "at least {k} rows agree on {key}, with label entropy at least ln({l})",
 }
+_OWN_RULE = "at least {{k}} rows agree on {{key}}, and the user-defined rule {rule} allows it"
 
 
 def build_releases(facts: DisclosedRows) -> list[Released]:
@@ -92,4 +93,6 @@ def _claim_counts(facts: DisclosedRows) -> Claim | None:
 def describe_rule(facts: DisclosedRows) -> str:
     """Describe the rule that disclosed rows satisfy."""
     key = ", ".join(facts.key) if facts.release == "columns" else "every column but the label"
-    return _RULES[facts.rule].format(k=f"{facts.k:,}", l=f"{facts.l or 0:g}", key=key)
+    rule = _RULES.get(facts.rule, _OWN_RULE.format(rule=facts.rule))
+    said = rule.format(k=f"{facts.k:,}", l=f"{facts.l or 0:g}", key=key)
+    return f"{said}; more where the column {facts.k_column} says so" if facts.k_column else said

@@ -111,7 +111,9 @@ def _list_columns(plan: Plan, roles: Columns) -> dict[str, tuple[str, ...]] | No
     if not found:
         return None
     read = {role: names for role, names in found.items() if role not in ("client", "quasi")}
-    return {**read, "by": (plan.data.by,)} if plan.data.by else read
+    asked = plan.data.share.k_column if plan.data.share else None
+    others = {"by": plan.data.by, "k_column": asked}
+    return read | {role: (name,) for role, name in others.items() if name}
 
 
 def _list_released_columns(plan: Plan, roles: Columns) -> tuple[str, ...]:

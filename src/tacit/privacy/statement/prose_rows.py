@@ -100,9 +100,11 @@ def describe_planned_disclosure(share: RowSharing) -> str:
         else "in the quasi-identifiers"
     )
     others = " other rows" if share.k_of == "other_rows" else ""
-    rule = f"{share.rule}, k = {share.k:,}{others}" + (
+    rule = f"{share.rule_name}, k = {share.k:,}{others}" + (
         f", l = {share.l:g}" if share.l is not None else ""
     )
+    if share.k_column is not None:
+        rule += f", or as many as a client states in the column {share.k_column}"
     return (
         f"rows that are identical {where} go to the server in full ({rule}); `tacit plan disclose` shows"
         " which. The other rows:"

@@ -117,7 +117,8 @@ def describe_offer(plan: Plan, found: Findings, sent: list[Frame]) -> DisclosedR
     share = plan.data.share
     assert share is not None
     return DisclosedRows(
-        rule=share.rule,
+        rule=share.rule_name,
+        k_column=share.k_column,
         k=share.rows_alike,
         l=share.l,
         release=share.release,

@@ -145,6 +145,8 @@ class DisclosedRows:
     """Rows that left, by label."""
     labels_kept: dict[str, int]
     """Rows that stayed, by label."""
+    k_column: str | None = None
+    """Column by which a client asks for more than `k` rows in a class: `share.k_column` of the plan."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -158,7 +158,7 @@ def build_disclosure_entry(opened: OfferResponse, plan: Plan) -> dict[str, Any]:
     }
     share = plan.data.share
     summed = (
-        {"class_counts": {"rule": share.rule, "release": share.release}}
+        {"class_counts": {"rule": share.rule_name, "release": share.release}}
         if share and share.counts == "global"
         else {}
     )

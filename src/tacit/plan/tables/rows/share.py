@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Annotated, Literal, assert_never
+from typing import TYPE_CHECKING, Annotated, Literal, assert_never, get_args
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.dataclasses import dataclass
 
-from tacit.plan.kinds import STRICT, Count, Name, Needs
+from tacit.extensions import Reference
+from tacit.plan.kinds import STRICT, Count, Name, Needs, OrOwn, Setting
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
 
 SUPPRESS = "suppress"
+SharingRule = Literal["k_anonymity", "label_k", "distinct_l", "entropy_l"]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -22,14 +24,25 @@ class RowSharing:
     leaves a client.
     """
 
-    rule: Literal["k_anonymity", "label_k", "distinct_l", "entropy_l"] = "k_anonymity"
+    rule: Annotated[
+        SharingRule | Reference, OrOwn("sharing_rules", get_args(SharingRule).__contains__)
+    ] = "k_anonymity"
     """Condition for disclosing the rows of an equivalence class. `k_anonymity`: enough rows with
     equal quasi-identifiers. `label_k`: enough such rows with the same label (the paper calls it
     l-diversity, which it is not). `distinct_l`: also enough distinct labels. `entropy_l`: also
-    enough entropy of labels. See [rules](concepts/mechanisms/k-anonymity.md).
+    enough entropy of labels. See [rules](concepts/mechanisms/k-anonymity.md). Also a rule of your
+    own, such as t-closeness, as `package.module:name` or an entry point of the group
+    `tacit.sharing_rules` ([extend.md](guides/extend.md)); `k` applies first.
     """
+    rule_settings: dict[Name, Setting] = field(default_factory=dict)
+    """A rule of your own: what it takes as keyword arguments."""
     k: Annotated[Count, Needs("the minimum number of rows of an equivalence class")]
     """Minimum number of rows of an equivalence class."""
+    k_column: Name | None = None
+    """A column with the number that each client asks for instead of `k`: the greatest one among the
+    client's rows. It applies to the client's own rows only, and cannot be less than `k`. The column
+    itself does not leave the client.
+    """
     l: Annotated[float, Ge(1)] | None = None  # noqa: E741 (the literature's name for it)
     """`distinct_l`: minimum number of distinct labels of a class. `entropy_l`: their entropy must
     be at least ln(l).
@@ -68,13 +81,33 @@ class RowSharing:
     @property
     def rows_alike(self) -> int:
         """Minimum number of rows of an equivalence class."""
+        return self.k + self.other_rows
+
+    @property
+    def other_rows(self) -> int:
+        """1 where `k` counts the other rows of a class, else 0."""
         match self.k_of:
             case "rows":
-                return self.k
+                return 0
             case "other_rows":
-                return self.k + 1
+                return 1
             case _:
                 assert_never(self.k_of)
+
+    @property
+    def own_rule(self) -> Reference | None:
+        """The user-defined rule, if the plan names one."""
+        return self.rule if isinstance(self.rule, Reference) else None
+
+    @property
+    def counts_labels(self) -> bool:
+        """Whether the rule needs the number of rows of each label in a class."""
+        return self.own_rule is not None or self.rule in ("distinct_l", "entropy_l")
+
+    @property
+    def rule_name(self) -> str:
+        """The rule as a plan names it, without the hash of its code."""
+        return self.own_rule.path if self.own_rule else self.rule
 
 
 def problems(plan: Plan) -> list[str]:
@@ -135,8 +168,13 @@ def _thresholds(share: RowSharing) -> list[str]:
             )
     elif share.l is not None:
         found.append(
-            f"data.share.l cannot be used with data.share.rule = {share.rule!r}; remove it, or use"
-            " distinct_l or entropy_l"
+            f"data.share.l cannot be used with data.share.rule = {share.rule_name!r}; remove it, or"
+            " use distinct_l or entropy_l"
+        )
+    if share.rule_settings and share.own_rule is None:
+        found.append(
+            f"data.share.rule_settings cannot be used with data.share.rule = {share.rule!r}; name a"
+            " rule of your own, or remove it"
         )
     return found
 
@@ -154,10 +192,15 @@ def _decision(share: RowSharing) -> list[str]:
         for key in ("epsilon", "delta")
         if getattr(share, key) is None
     ]
-    if share.rule in ("distinct_l", "entropy_l"):
+    if share.counts_labels:
         found.append(
             "data.share.rule must be 'k_anonymity' or 'label_k' with data.share.counts = 'stable',"
-            f" which hides counts but not which labels occur; got {share.rule!r}"
+            f" which hides counts but not which labels occur; got {share.rule_name!r}"
+        )
+    if share.k_column is not None:
+        found.append(
+            "data.share.k_column cannot be used with data.share.counts = 'stable', which decides"
+            " for all clients at once; remove it, or use 'local' or 'global'"
         )
     return found
 
@@ -174,6 +217,15 @@ def _surroundings(plan: Plan, share: RowSharing) -> list[str]:
         found.append(
             "data.share.rows_per_client is required with server.weights = 'equal', and only then;"
             f" got {share.rows_per_client} with server.weights = {plan.server.weights!r}"
+        )
+    roles = plan.data.columns
+    if share.k_column is not None and share.k_column in (
+        *(roles.text + roles.numeric + roles.categorical + roles.quasi),
+        *(roles.label, roles.image, roles.client, roles.split),
+    ):
+        found.append(
+            f"data.share.k_column = {share.k_column!r} has another role in data.columns; give the"
+            " number that a client asks for a column of its own"
         )
     if share.release == "whole_row" and plan.data.columns.image:
         found.append(
