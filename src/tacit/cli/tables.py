@@ -86,6 +86,8 @@ def results(run: Summary) -> None:
     table(headings, [list_cells(arm) for arm in run.arms], prose=(0, len(HEADINGS) - 1), strong=0)
     for sentence in run.absences.sentences:
         say(sentence)
+    if run.network:
+        say(run.network.sentence)
     if run.votes:
         say(run.votes.sentence)
     for finding in judge_run(run):

@@ -57,7 +57,7 @@ def refuse_undeployable(plan: Plan, simulated_noise: bool) -> None:
 
 def remove_simulation_settings(plan: Plan) -> Plan:
     """Remove what has no meaning at a site: the source of a simulation's rows, how it divides them,
-    its baselines, and where its figures are logged.
+    its baselines, its simulated network, and where its figures are logged.
 
     The hash of a plan in an owner's policy is the hash of this form of the plan.
     """
@@ -70,7 +70,7 @@ def remove_simulation_settings(plan: Plan) -> Plan:
         limit=None,
         validation=0.0,
     )
-    return replace(plan, data=settings, baselines=(), engine=Engine(), track=None)
+    return replace(plan, data=settings, baselines=(), network=None, engine=Engine(), track=None)
 
 
 def _problems(plan: Plan) -> list[str]:

@@ -69,6 +69,7 @@ from tacit.plan.tables.model import (
     Worded,
 )
 from tacit.plan.tables.negotiation import Negotiation
+from tacit.plan.tables.network import Network
 from tacit.plan.tables.private import Private
 from tacit.plan.tables.rows.columns import Columns
 from tacit.plan.tables.rows.data import GIVEN, Data
@@ -117,6 +118,7 @@ __all__ = [
     "Mimic",
     "Model",
     "Negotiation",
+    "Network",
     "OneBit",
     "OwnAttack",
     "OwnCodec",

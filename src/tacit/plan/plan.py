@@ -23,6 +23,7 @@ from tacit.plan.tables import (
     local,
     model,
     negotiation,
+    network,
     private,
     secure_aggregation,
     server,
@@ -37,6 +38,7 @@ from tacit.plan.tables.ledger import Ledger
 from tacit.plan.tables.local import Local
 from tacit.plan.tables.model import Logistic, Model, Worded
 from tacit.plan.tables.negotiation import Negotiation
+from tacit.plan.tables.network import Network
 from tacit.plan.tables.private import Private
 from tacit.plan.tables.rows import columns, data, public, schema, share
 from tacit.plan.tables.rows.columns import Columns
@@ -122,6 +124,10 @@ class Plan:
     corrupt: Annotated[Corrupt | None, ByName("random_labels", own="attacks")] = None
     """Clients that are corrupted on purpose, for experiments in simulations. Without this table all
     clients are honest.
+    """
+    network: Network | None = None
+    """A simulated network: availability, rates, drop-outs and a deadline. Without this table every
+    client responds at once.
     """
     server: Server = Server()
     ledger: Ledger = Ledger()
@@ -240,6 +246,7 @@ def problems(plan: Plan) -> list[str]:
         public: plan.public is not None,
         filtering: plan.filter is not None,
         corrupt: plan.corrupt is not None,
+        network: plan.network is not None,
         server: True,
         ledger: True,
         audit: plan.audit.canaries is not None,

@@ -139,12 +139,13 @@ class RoundLost(Exception):  # noqa: N818 - the run goes on
 
 class Exchange(Protocol):
     """One request of the server to its clients, or with `asks_helpers` to the helpers of secure
-    aggregation. `carries_model` says that the request begins with the model of the round.
+    aggregation. `carries_model` says that the request begins with the model of the round, `trains` that clients train to respond.
     """
 
     name: str
     asks_helpers: bool = False
     carries_model: bool = True
+    trains: bool = False
 
     def takes_place(self, round_no: int) -> bool:
         """Whether a round has this exchange; server and sites agree on it by the plan."""
@@ -170,6 +171,10 @@ class Exchange(Protocol):
         faster than one client after the other, with the same bits.
         """
         return respond_one_by_one(self, site, worker, request)
+
+    def measure_response(self, request: Request) -> int:
+        """Bytes of the payload of one response, as far as they matter to its travel time."""
+        return 0
 
     def count_asked(self, request: Request, everyone: int) -> int:
         """The number of clients by which the privacy loss of a response is computed, as far as the

@@ -42,6 +42,7 @@ def run_to_json(run: Summary, folder: Path) -> dict[str, Any]:
         **({"corrupted": asdict(run.corrupted)} if run.corrupted else {}),
         **({"votes": _votes(run.votes)} if run.votes else {}),
         **run.absences.to_json(),
+        **({"network": run.network.to_json()} if run.network else {}),
         **_unread_rows(run),
         "baselines": {arm.name: _baseline(arm) for arm in run.arms if arm.name != "run"},
         "report": str(page) if page.exists() else None,

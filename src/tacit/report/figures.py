@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.report import phrasing
-from tacit.report.missing_sites import Absences, summarise_absences
+from tacit.report.missing.sites import Absences, summarise_absences
+from tacit.report.missing.network import NetworkFigures, summarise_network
 from tacit.report.privacy import PrivacyFigures, summarise_privacy, write_headline
 from tacit.report.votes import VoteFigures, summarise_votes
 from tacit.runs.record import (
@@ -86,6 +87,7 @@ class Summary:
     votes: VoteFigures | None = None
     refused: int = 0
     absences: Absences = field(default_factory=Absences)
+    network: NetworkFigures | None = None
     audits: tuple[Audited, ...] = ()
     running: bool = False
     abandoned: bool = False
@@ -195,6 +197,7 @@ def summarise(
         warm=next(iter(select_entries(known, WarmStarted)), None),
         refused=len(select_entries(known, Refused)),
         absences=summarise_absences(known),
+        network=summarise_network(known),
         audits=tuple(select_entries(known, Audited)),
         running=running,
         abandoned=bool(select_entries(known, Abandoned)),

@@ -27,6 +27,7 @@ from tacit.privacy.claim import Claim
 from tacit.protocol import loop
 from tacit.protocol.exchanges.train import Judge, Member, Train, UpdateExchange, nobody
 from tacit.protocol.loop import Arm, Desk, Evaluator
+from tacit.protocol.round import Carrier
 from tacit.protocol.site import OwnRows, Site
 from tacit.randomness import Draws
 from tacit.rows import Clients, Rows, Vector
@@ -127,7 +128,23 @@ class SimulatedArm:
             return self._local_only(now)
         helpers = self._helpers()
         with simulation(self.site, self.exchanges, workers, helpers) as carrier:
-            return loop.run_rounds(self.arm, desk, carrier, now)
+            return loop.run_rounds(self.arm, desk, self._within_network(carrier), now)
+
+    def _within_network(self, carrier: Carrier) -> Carrier:
+        """The carrier within the plan's simulated network, if the arm's messages cross one."""
+        if self.plan.network is None or not self.arm.crosses:
+            return carrier
+        from tacit.simulation.network import attach_network
+
+        return attach_network(
+            carrier,
+            self.site,
+            self.plan,
+            self.setting.draws,
+            self._clients().sizes(),
+            arm=self.name,
+            note=self.setting.desk.note,
+        )
 
     def _taken_up(self, begun: Checkpoint) -> Checkpoint:
         """Accept a checkpoint of this arm if it matches the plan's model and clients, and the state

@@ -20,7 +20,7 @@ from tacit.training.contract import (
     Update,
     Worker,
 )
-from tacit.training.effort import local_steps, parameter_floor
+from tacit.training.effort import count_trained_rows, local_steps, parameter_floor
 from tacit.training.flatten import flatten_parameters
 from tacit.training.head import (
     HeadPlace,
@@ -52,6 +52,7 @@ __all__ = [
     "build",
     "compute_losses",
     "compute_weights",
+    "count_trained_rows",
     "flatten_parameters",
     "local_steps",
     "parameter_floor",

@@ -55,5 +55,14 @@ def local_steps(local: plan.Local, rows: int) -> int:
     return pace.epochs * batches
 
 
+def count_trained_rows(local: plan.Local, rows: int) -> int:
+    """Return how many rows a client with `rows` rows processes per round, repetitions included."""
+    pace = build_pace(local)
+    if not pace.steps:
+        return pace.epochs * rows
+    batch = -(-rows // pace.batches) if pace.batches else min(pace.batch, rows)
+    return pace.steps * batch
+
+
 def _chain(*widths: int) -> int:
     return sum(wide * narrow for wide, narrow in pairwise(widths))

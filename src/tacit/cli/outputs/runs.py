@@ -185,6 +185,27 @@ class MissingSiteResult(TypedDict):
     """How long the server waited for this site."""
 
 
+class NetworkResult(TypedDict):
+    """The run over the plan's simulated network, in virtual time."""
+
+    seconds: float
+    """All rounds together, in virtual seconds."""
+    median_round_seconds: float
+    """The median round."""
+    slowest_round_seconds: float
+    """The slowest round."""
+    asked: int
+    """Requests to clients."""
+    counted: int
+    """Responses that the server used."""
+    unreachable: int
+    """Requests that did not reach their client."""
+    dropped: int
+    """Clients that never responded."""
+    late: int
+    """Responses after the deadline."""
+
+
 class RunOutput(TypedDict):
     """The result of a run: its own figures, those of its baselines, and the paths of its files."""
 
@@ -218,6 +239,8 @@ class RunOutput(TypedDict):
     """Votes on contributors; missing without votes."""
     sites_missing: NotRequired[list[MissingSiteResult]]
     """Sites with missing replies; missing if every site replied."""
+    network: NotRequired[NetworkResult]
+    """Times and missing responses over the simulated network; missing without `[network]`."""
     lost_rounds: NotRequired[list[int]]
     """Rounds that were lost after a resume; missing if none."""
     rows_without_words: NotRequired[int]

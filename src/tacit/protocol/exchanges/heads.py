@@ -54,6 +54,7 @@ class Heads(Exchange):
     """One head per client and round."""
 
     name = "heads"
+    trains = True
 
     def __init__(self, train: UpdateExchange, settings: plan.Filter, place: HeadPlace) -> None:
         self.train, self.settings, self.place = train, settings, place
@@ -65,6 +66,10 @@ class Heads(Exchange):
     def takes_place(self, round_no: int) -> bool:
         """Whether clients vote in a round."""
         return self.settings.votes_in(round_no)
+
+    def measure_response(self, request: Request) -> int:
+        """Bytes of a last layer and its commitment."""
+        return self.size
 
     def first(self, model: Vector) -> training.Matrix:
         """The last layer from which contributors take their steps."""

@@ -16,7 +16,7 @@ from tacit.protocol.agreement import Agreement
 from tacit.protocol.exchanges.sharing import SecretSharing, Shares
 from tacit.protocol.exchanges.train import Member, UpdateExchange, nobody
 from tacit.protocol.messages import Frame
-from tacit.protocol.round import ExchangeOutcome, State
+from tacit.protocol.round import ExchangeOutcome, Request, State
 from tacit.protocol.site import Client
 from tacit.randomness import Draws
 
@@ -34,6 +34,10 @@ class SecureTrain(UpdateExchange):
     def kind(self) -> str:
         """The codec name in a client's message."""
         return f"{self.agreement.codec.name}.share"
+
+    def measure_response(self, request: Request) -> int:
+        """Bytes of a share."""
+        return self.sharing.payload_size
 
     def _build_payload(self, client: Client, made: EncodedUpdate, round_no: int) -> Payload:
         return self.sharing.payload(client, made.payload, round_no)

@@ -73,6 +73,7 @@ class UpdateExchange(Exchange):
     """
 
     name = "train"
+    trains = True
     # whether clients commit to their answers first; each answer then ends with the salt of its
     # commitment
     commits = False
@@ -99,6 +100,10 @@ class UpdateExchange(Exchange):
         """Size of an update's payload, with the salt of its commitment where clients commit."""
         terms = self.agreement
         return terms.codec.payload_size(terms.dim) + (SALT if self.commits else 0)
+
+    def measure_response(self, request: Request) -> int:
+        """Bytes of an encoded update."""
+        return self.payload_size
 
     @property
     def kind(self) -> str:

@@ -143,6 +143,7 @@ def _refusal_facts(run: Summary) -> list[tuple[str, str]]:
             f"{run.refused:,}, each with its reason in the record" if run.refused else "",
         ),
         ("Missing sites", " ".join(run.absences.sentences)),
+        ("Simulated network", run.network.sentence if run.network else ""),
     ]
 
 

@@ -25,6 +25,7 @@ from tacit.runs.record.lines import (
 from tacit.runs.record.round_entries import (
     ByClass,
     ClientsEvaluated,
+    NetworkTimes,
     OwnerDecided,
     Refused,
     Released,
@@ -62,6 +63,7 @@ __all__ = [
     "Entry",
     "Finished",
     "Mark",
+    "NetworkTimes",
     "OwnerDecided",
     "Prepared",
     "Refused",

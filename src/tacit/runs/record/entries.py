@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from tacit.runs.record.round_entries import (
     ByClass,
     ClientsEvaluated,
+    NetworkTimes,
     OwnerDecided,
     Refused,
     Released,
@@ -51,6 +52,7 @@ Entry = (
     | ByClass
     | ClientsEvaluated
     | Refused
+    | NetworkTimes
     | SiteMissing
     | OwnerDecided
     | Audited
@@ -74,6 +76,7 @@ KINDS: dict[str, type[Any]] = {
     "by_class": ByClass,
     "clients_evaluated": ClientsEvaluated,
     "refused": Refused,
+    "network": NetworkTimes,
     "site_missing": SiteMissing,
     "owner_decided": OwnerDecided,
     "audited": Audited,

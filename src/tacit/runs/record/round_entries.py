@@ -212,6 +212,34 @@ class Refused:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NetworkTimes:
+    """An exchange over the simulated network of the plan: how many clients were asked, how many
+    responses are missing and why, and the time it would take, in virtual seconds.
+
+    All clients that were asked are charged.
+    """
+
+    arm: str
+    """`run`, or the name of a baseline."""
+    round_no: int
+    """The round, counted from 1."""
+    exchange: str
+    """The exchange of the round, such as `train` or `vote`."""
+    asked: int
+    """Clients of the cohort."""
+    unreachable: int
+    """Clients that the request did not reach."""
+    dropped: int
+    """Clients that received the request and never responded."""
+    late: int
+    """Clients whose response came after the deadline."""
+    median_seconds: float
+    """Median time from the request to a response that counted; 0 if none did."""
+    seconds: float
+    """Time from the request until the server had all responses, or until its deadline."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class SiteMissing:
     """A site whose reply to an exchange of a deployment is missing: a word for the cause (absent,
     late, policy, budget, …), the reason, and how long the server waited for this site.

@@ -7,7 +7,7 @@ from typing import Any
 from tacit.privacy.claim import Total
 from tacit.privacy.statement import prose
 from tacit.report.figures import ArmFigures, Summary, find_regime
-from tacit.report.missing_sites import summarise_absences
+from tacit.report.missing.sites import summarise_absences
 from tacit.report.privacy import PrivacyFigures, StatedTotal
 from tacit.report.votes import summarise_votes
 from tacit.runs.record import (

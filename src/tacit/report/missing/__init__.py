@@ -1,0 +1,1 @@
+"""Responses that were missing: of sites, and over the simulated network of a plan."""
