@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.report import phrasing
-from tacit.report.missing.sites import Absences, summarise_absences
 from tacit.report.missing.network import NetworkFigures, summarise_network
+from tacit.report.missing.sites import Absences, summarise_absences
 from tacit.report.privacy import PrivacyFigures, summarise_privacy, write_headline
 from tacit.report.votes import VoteFigures, summarise_votes
 from tacit.runs.record import (

@@ -49,7 +49,9 @@ class NetworkFigures:
             f"{name} {count / self.asked:.1%}" for name, count in causes.items() if count
         )
         left_out = f"; responses missing: {missing}" if missing else "; no response was missing"
-        return f"Over the simulated network {rounds} take {total}, the median round {each}{left_out}."
+        return (
+            f"Over the simulated network {rounds} take {total}, the median round {each}{left_out}."
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""
