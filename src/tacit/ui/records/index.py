@@ -143,17 +143,20 @@ class RecordIndex:
 
     def _read(self, handle: int) -> bool:
         """Read complete lines to the end; return False if a resume supersedes earlier ones."""
-        known, rest = len(self._skips), b""
-        while block := os.pread(handle, _BLOCK, self.position + len(rest)):
-            content = rest + block
-            whole = content.rfind(b"\n") + 1
-            if not whole and len(content) > MAX_LINE:
+        known, size = len(self._skips), _BLOCK
+        while block := os.pread(handle, size, self.position):
+            whole = block.rfind(b"\n") + 1
+            if whole:
+                self._add(scan_block(block, whole))
+                self.position += whole
+                size = _BLOCK
+            elif len(block) > MAX_LINE:
                 self.damage = "a line of the record is too long"
                 break
-            rest = content[whole:]
-            if whole:
-                self._add(scan_block(content[:whole]))
-                self.position += whole
+            elif len(block) < size:
+                break  # the end of the file, within a line
+            else:
+                size *= 2
         return len(self._skips) == known
 
     def _add(self, block: ScannedBlock) -> None:
@@ -172,7 +175,7 @@ class RecordIndex:
         for kind in _SINGLE:
             for entry in self._parse(block, kind, last=kind != "started"):
                 self.single.setdefault(kind, entry)
-        for kind in _LAST_BY_ARM:
+        for kind in _LAST_BY_ARM[:1] if self.brief else _LAST_BY_ARM:
             for entry in self._parse(block, kind):
                 if len(self.by_arm) < 3 * _MAX_ARMS:
                     self.by_arm[kind, str(getattr(entry, "arm", RUN))] = entry
@@ -201,7 +204,7 @@ class RecordIndex:
                 self._skips.append(skip)
 
     def _add_rounds(self, block: ScannedBlock) -> None:
-        places = _select_own(block, "round", _ROUND_OF_RUN) if self.brief else block.places("round")
+        places = block.places("round", _ROUND_OF_RUN if self.brief else b"")
         lines = [block.content[begin:end] for begin, end in places]
         if not lines:
             return
@@ -227,12 +230,15 @@ class RecordIndex:
 
     def _add_spent(self, block: ScannedBlock) -> None:
         """Totals of the run itself; they are parsed when a page asks for them."""
-        places = _select_own(block, "spent", _SPENT_OF_RUN)
-        places = places[-1:] if self.brief else places
-        self._spent.extend([block.content[begin:end] for begin, end in places])
+        places = block.places("spent", _SPENT_OF_RUN)
+        chosen = [
+            (place, block.content[slice(*places[place])])
+            for place in self._spent.select(len(places))
+        ]
+        self._spent.extend_selected(chosen, len(places))
 
     def _add_asked(self, block: ScannedBlock) -> None:
-        places, chosen = _select_own(block, "released", _RELEASED_BY_RUN), []
+        places, chosen = block.places("released", _RELEASED_BY_RUN), []
         for place in self.asked.select(len(places)):
             begin, end = places[place]
             try:
@@ -318,15 +324,6 @@ class RecordIndex:
         """The end of an arm, if it has ended."""
         found = self.by_arm.get(("finished", arm))
         return found if isinstance(found, Finished) else None
-
-
-def _select_own(block: ScannedBlock, kind: str, beginning: bytes) -> list[tuple[int, int]]:
-    """Lines of a kind that begin as those of the run itself do."""
-    return [
-        (begin, end)
-        for begin, end in block.places(kind)
-        if block.content.startswith(beginning, begin)
-    ]
 
 
 _ROUND, _ROUNDS = msgspec.json.Decoder(RoundLine), msgspec.json.Decoder(list[RoundLine])
