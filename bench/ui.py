@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ import httpx
 import numpy as np
 
 from bench import ROOT, SOURCE
-from tacit.runs.record import Finished, Round, Signed, Writer
+from tacit.runs.record import Signed, Writer
 from tests.report import made_up
 
 _OUT = ROOT / "bench" / "out" / "ui.json"
@@ -201,8 +201,9 @@ def measure_live(folder: Path, repeats: int) -> list[Figure]:
                 writer.append(entry)
             writer.sync()
             began = time.time()
-            page.wait_for_function("window.seen !== null", timeout=20_000, polling=20)
-            delays.append(page.evaluate("window.seen") / 1000 - began)
+            while (seen := page.evaluate("window.seen")) is None:
+                page.wait_for_timeout(20)
+            delays.append(seen / 1000 - began)
             time.sleep(0.05 + 0.13 * (number % 7))
         writer.close()
         assert not found.errors, found.errors
@@ -239,9 +240,7 @@ def measure_cost(folder: Path, repeats: int) -> list[Figure]:
     runs = folder / "runs"
     with serve(_make(runs)) as served:
         command = [sys.executable, "-m", "tacit", "run", "plan.toml", "--quiet", "--no-report"]
-        process = subprocess.Popen(
-            command, cwd=folder, env=_ENVIRONMENT, stdout=subprocess.DEVNULL
-        )
+        process = subprocess.Popen(command, cwd=folder, env=_ENVIRONMENT, stdout=subprocess.DEVNULL)
         turns = _take_turns(served, runs / "cost-1" / "record.jsonl", process, rounds)
     ratios = _pair(_read_seconds(runs / "cost-1" / "record.jsonl"), turns)
     low, high = _interval(ratios)
@@ -315,7 +314,10 @@ def _pair(seconds: list[float], turns: _Turns) -> list[float]:
     for begin, end in turns.opened:
         first = begin // _TURN * _TURN
         open_ = seconds[begin + 1 : end - 1]
-        closed = [*seconds[first - _TURN + 1 : first - 1], *seconds[end + 1 : first + 2 * _TURN - 1]]
+        closed = [
+            *seconds[first - _TURN + 1 : first - 1],
+            *seconds[end + 1 : first + 2 * _TURN - 1],
+        ]
         if len(open_) >= _TURN // 2 and closed:
             found.append(statistics.median(open_) / statistics.median(closed))
     return found

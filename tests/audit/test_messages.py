@@ -295,7 +295,9 @@ def test_words_of_clients_are_there_only_where_they_are_asked_for(texts: Path) -
         "a message in the clear"
     )
     assert "public words there" in render_page(told)
-    assert len(list(build_example_grids(told))) == len(told.examples) == 2
+    assert (
+        len(list(build_example_grids(told))) == len(told.examples) == 4
+    )  # two clients, in a message and in the control
 
 
 def test_figures_stand_in_tables_and_on_a_page(table: Path) -> None:

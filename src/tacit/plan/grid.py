@@ -17,6 +17,9 @@ from tacit.plan.plan import Plan
 MOST_PLANS = 1_000
 """A larger grid is more often a mistake than intended."""
 
+BASELINE_NOTE = "; baseline "
+"""In `selected_by` of a baseline of a sweep, between the sweep's note and the arm's name."""
+
 _VALUE = re.compile(r"""(?:\[[^\]]*\]|"[^"]*"|'[^']*'|[^,])+""")
 
 

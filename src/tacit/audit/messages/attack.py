@@ -27,7 +27,7 @@ from tacit.audit.messages.scoring import (
     get_first_layer,
     precision_at_true_count,
 )
-from tacit.audit.messages.views import CONTROL, NO_MESSAGE, MessageView, Observed
+from tacit.audit.messages.views import NO_MESSAGE, MessageView, Observed
 from tacit.audit.messages.words import WordIndex, build_word_index
 from tacit.plan import Plan
 from tacit.randomness import Draws
@@ -139,7 +139,7 @@ class _Attack:
             for target in self.targets:
                 reading, order = self._read(view, target, seen, without)
                 readings.append(reading)
-                if view.who != CONTROL and not target.column:
+                if not target.column:
                     shown += [
                         self._example(view.who, target, one, order[one])
                         for one in range(min(examples, len(order)))

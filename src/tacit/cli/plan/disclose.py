@@ -37,6 +37,7 @@ def disclose(
     It builds one real message as a client would and shows it field by field.
     If the plan has [data.share], it also writes a page about the rows that
     would be disclosed and what they reveal; --rows writes the rows themselves.
+    With --json alone, it writes no file.
 
     \b
     Examples:
@@ -64,7 +65,9 @@ def disclose(
             *(find_unit_refusals(unit, asked) if unit else ()),
             *refuse_rows(limits, ahead.facts),
         ]
-    files = _write(ahead, page or PAGE, with_rows=rows and not broken, broken=broken)
+    files = dict[str, str]()
+    if page or rows or not as_json:
+        files = _write(ahead, page or PAGE, with_rows=rows and not broken, broken=broken)
     if as_json:
         tables.print_json(
             "disclosure/1",

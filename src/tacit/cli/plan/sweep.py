@@ -50,6 +50,10 @@ Over = Annotated[
 ]
 
 
+_MAX_NOTE = 260
+"""Letters of `selected_by`, of which a plan takes 300; a baseline's note is longer by its name."""
+
+
 def sweep(
     plan: PlanFile,
     over: Over = None,
@@ -150,7 +154,9 @@ def _mark_selection(points: list[Point]) -> list[Point]:
     keys = ", ".join(points[0].settings) or "seeds"
     note = f"tacit plan sweep: one of {count:,} runs over {keys} on the same rows, to choose from by their figures"
     return [
-        replace(point, plans=tuple(replace(one, selected_by=note[:300]) for one in point.plans))
+        replace(
+            point, plans=tuple(replace(one, selected_by=note[:_MAX_NOTE]) for one in point.plans)
+        )
         for point in points
     ]
 
@@ -178,6 +184,7 @@ def _add_trackers(points: list[Point], log: list[str]) -> list[Point]:
 
 def _run_all(points: list[Point], runs: Path, jobs: int, quiet: bool) -> dict[str, Outcome]:
     """Run each plan and each of its baselines; outcomes by fingerprint. Equal plans run once."""
+    from tacit.plan.grid import BASELINE_NOTE
     from tacit.runs.fingerprint import fingerprint_plan
     from tacit.runs.sweep import carry_out
     from tacit.simulation.baselines.arms import list_arms
@@ -186,6 +193,8 @@ def _run_all(points: list[Point], runs: Path, jobs: int, quiet: bool) -> dict[st
     for point in points:
         for plan in point.plans:
             for arm, own in list_arms(plan).items():
+                if arm != "run" and own.selected_by:
+                    own = replace(own, selected_by=f"{own.selected_by}{BASELINE_NOTE}{arm}")
                 title = point.title if arm == "run" else phrasing.name_arm(arm)
                 wanted.setdefault(fingerprint_plan(own), (f"{title}, seed {plan.seed}", own))
     watch = SweepProgress(

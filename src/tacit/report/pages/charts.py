@@ -67,6 +67,8 @@ def chart_by_round(lines: list[Figure], name: str, last: int) -> Figure:
     axis: Figure = {"title": {"text": phrasing.METRICS[name]}}
     if name == "accuracy":
         axis["tickformat"] = "~%"
+    if len({value for line in lines for value in line["y"]}) == 1:
+        axis |= {"rangemode": "tozero"} if name == "loss" else {"range": [0, 1]}
     return build_figure(lines, {"title": {"text": "round"}, **_whole(last)}, axis)
 
 
@@ -86,6 +88,10 @@ def build_line(arm: ArmFigures, name: str, last: int) -> Figure | None:
     }
     if len(points) > 1:
         return {**line, "mode": "lines", "x": [x for x, _ in points], "y": [y for _, y in points]}
+    if points and arm.rounds > 1:
+        # Evaluated once, as after the last round of a deployment.
+        place = {"x": [points[0][0]], "y": [points[0][1]]}
+        return {**line, "mode": "markers", "marker": {"size": 9}, **place}
     if name in arm.metrics:
         # An arm without rounds (one fit on pooled rows) is a horizontal line.
         return {

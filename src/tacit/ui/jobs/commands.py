@@ -19,6 +19,11 @@ def resume_run(folder: Path) -> list[str]:
     return ["tacit", "resume", str(folder), "--quiet", "--no-report"]
 
 
+def describe_stop(process: int | None) -> str:
+    """The command that stops the process of a run."""
+    return f"kill -INT {process}" if process else "Ctrl-C in its terminal"
+
+
 def attack_plan(plan: Path) -> list[str]:
     """Attack the messages of a few simulated clients of a plan."""
     return ["tacit", "audit", "reconstruct", str(plan), "--rows", "--json", "--quiet"]
@@ -27,6 +32,11 @@ def attack_plan(plan: Path) -> list[str]:
 def disclose_plan(plan: Path) -> list[str]:
     """Preview one message of a plan."""
     return ["tacit", "plan", "disclose", str(plan), "--json"]
+
+
+def compare_command(folders: Sequence[Path]) -> list[str]:
+    """Compare runs."""
+    return ["tacit", "runs", "compare", *map(str, folders)]
 
 
 def show_command(command: Sequence[str]) -> str:

@@ -237,7 +237,9 @@ def _describe_epsilon(index: RecordIndex) -> str:
         limit = f" of {prose.format_bound(budget)}" if budget else ""
         return f"{prose.format_bound(whole.epsilon or 0)}{limit} per run"
     known = [total for total in totals if total.epsilon is not None]
-    return prose.format_total(known[0]) if known else phrasing.NONE
+    if known:
+        return prose.format_total(known[0])
+    return "no protection" if totals else phrasing.NONE
 
 
 def draw_spark(index: RecordIndex, metric: str) -> str:

@@ -41,6 +41,7 @@ _BLOCK = 4 << 20
 MAX_LINE = 64 << 20
 """A longer line is none of ours; the record counts as damaged from there on."""
 _MAX_ARMS, _MAX_REASONS, _MAX_NAMES, _RECENT = 16, 100, 16, 50
+_RECENT_RELEASES = 16
 _SINGLE = ("started", "prepared", "disclosed_rows", "corrupted", "warm_started", "abandoned")
 _LAST_BY_ARM = ("finished", "spread", "by_class")
 
@@ -95,6 +96,8 @@ class RecordIndex:
         self._spent: Series[bytes] = Series()
         self.voted: Series[_VotedLine] = Series()
         self.asked: Series[_ReleasedLine] = Series()
+        self.asked_by_round: dict[int, int] = {}
+        """Most clients that an exchange of a round asked, for the last rounds."""
         self.refused: Counter[str] = Counter()
         self.absent: Counter[tuple[str, str]] = Counter()
         self.recent_absences: deque[SiteMissing] = deque(maxlen=_RECENT)
@@ -246,6 +249,15 @@ class RecordIndex:
             except (msgspec.MsgspecError, ValueError):
                 self.unreadable += 1
         self.asked.extend_selected(chosen, len(places))
+        for begin, end in places[-_RECENT_RELEASES:]:
+            try:
+                line = _RELEASED.decode(block.content[begin:end])
+            except (msgspec.MsgspecError, ValueError):
+                continue
+            most = self.asked_by_round.pop(line.round_no, 0)
+            self.asked_by_round[line.round_no] = max(most, line.clients)
+        while len(self.asked_by_round) > _RECENT_RELEASES:
+            self.asked_by_round.pop(next(iter(self.asked_by_round)))
 
     def _add_voted(self, block: ScannedBlock) -> None:
         places, chosen = block.places("voted"), []

@@ -14,6 +14,7 @@ from tacit.ui.jobs.children import ChildJob
 from tacit.ui.jobs.commands import resume_run, show_command, start_run
 from tacit.ui.jobs.plan_files import find_plan_file, list_plan_files
 from tacit.ui.jobs.workers import stop_worker
+from tacit.ui.records.safe_files import read_text_inside
 from tacit.ui.rendering import render_page, render_part
 from tacit.ui.runs.workspace import Workspace, follow
 
@@ -23,7 +24,11 @@ def list_action_routes(space: Workspace) -> list[Route]:
 
     def show_plans(request: Request) -> Response:
         plans = [
-            (name, show_command(start_run(space.plans / name, space.runs)))
+            (
+                name,
+                show_command(start_run(space.plans / name, space.runs)),
+                read_text_inside(space.plans, name),
+            )
             for name in list_plan_files(space.plans)
             if space.plans is not None
         ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tacit.privacy.claim import Total
 from tacit.privacy.statement import prose
-from tacit.report import phrasing
 from tacit.report.figures import Summary
 from tacit.report.pages.charts import Figure, build_charts, build_figure
 from tacit.runs.record import RUN
@@ -19,7 +18,8 @@ NAMES = ("metric", "epsilon", "bytes", "clients", "rejected", "loss", "spread")
 def build_live_charts(index: RecordIndex, run: Summary) -> Charts:
     """All charts of a run by name; a chart without data is an empty choice."""
     known = build_charts(run)
-    last = max((arm.planned for arm in run.arms), default=1)
+    own = run.arm(RUN)
+    last = own.planned if own else 1
     found: Charts = {name: known.get(name, {}) for name in ("metric", "bytes", "loss", "spread")}
     found["epsilon"] = _keep({"epsilon": _chart_epsilon(index, last)})
     found["clients"] = _keep({"clients": _chart_clients(index, last)})
@@ -109,13 +109,20 @@ def _chart_rejected(index: RecordIndex, last: int) -> Figure:
     return _by_round(lines, "clients rejected", last)
 
 
-def describe_drop_outs(index: RecordIndex) -> str:
-    """How many of the clients that were asked took part in the last round."""
-    curves, asked = index.arms.get(RUN), index.asked.last
+def describe_cohort(index: RecordIndex) -> str:
+    """How many of the clients that were asked took part in the last round; empty before it."""
+    curves, voted = index.arms.get(RUN), index.voted.last
     last = curves.last if curves else None
     if last is None:
-        return phrasing.NONE
-    if asked is None or asked.round_no != last.round_no or asked.clients <= last.cohort:
-        return f"{last.cohort:,} took part"
-    missing = asked.clients - last.cohort
-    return f"{last.cohort:,} of {asked.clients:,} took part, {missing:,} dropped out"
+        return ""
+    sentence = f"Round {last.round_no:,}: {last.cohort:,}"
+    asked = index.asked_by_round.get(last.round_no, 0)
+    if asked <= last.cohort:
+        return f"{sentence} clients took part."
+    rejected = voted.rejected if voted and voted.round_no == last.round_no else 0
+    parts = [f"{sentence} of {asked:,} clients took part"]
+    if rejected:
+        parts.append(f"votes rejected {rejected:,}")
+    if asked - last.cohort > rejected:
+        parts.append(f"{asked - last.cohort - rejected:,} dropped out")
+    return ", ".join(parts) + "."

@@ -15,12 +15,13 @@ from tacit.report.pages.page import LEVELS
 from tacit.report.verdict import judge_run
 from tacit.runs.record import RUN
 from tacit.ui.events import Change
-from tacit.ui.jobs.commands import resume_run, show_command
+from tacit.ui.jobs.commands import describe_stop, resume_run, show_command
+from tacit.ui.jobs.workers import read_worker
 from tacit.ui.records.catalogue import RunCatalogue
 from tacit.ui.records.index import RecordIndex
 from tacit.ui.records.summaries import find_budget, list_begun_arms, read_totals
 from tacit.ui.rendering import render_part
-from tacit.ui.runs.live_charts import Charts, build_live_charts, describe_drop_outs
+from tacit.ui.runs.live_charts import Charts, build_live_charts, describe_cohort
 
 PARTS = ("state", "cards", "stages", "privacy", "refusals", "arms", "findings")
 """Parts of the page that change while the run works; each has a template of its own."""
@@ -61,13 +62,15 @@ def _stage(index: RecordIndex, run: Summary, name: str) -> RunStage:
     )
 
 
-def describe_budget(index: RecordIndex) -> str:
+def describe_budget(index: RecordIndex, *, finished: bool) -> str:
     """Epsilon spent against the budget, in one sentence; empty if no number is known."""
     whole = prose.find_run_total(read_totals(index.last_spent))
     budget = find_budget(index.plan)
     if whole is None or whole.epsilon is None:
         return ""
-    spent = f"Epsilon {prose.format_bound(whole.epsilon)} per run spent so far"
+    spent = f"Epsilon {prose.format_bound(whole.epsilon)} per run spent" + (
+        "" if finished else " so far"
+    )
     delta = f", at delta {whole.delta:g}" if whole.delta else ""
     return f"{spent}{delta}" + (
         f", of a budget of {prose.format_bound(budget)}." if budget else "."
@@ -82,12 +85,13 @@ def render_parts(catalogue: RunCatalogue, name: str) -> tuple[dict[str, str], Ch
         "run": run,
         "index": index,
         "stages": list_stages(index, run),
+        "stop_command": describe_stop(read_worker(catalogue.root, name)),
         "resume_command": show_command(resume_run(catalogue.root / name)),
         "cards": build_cards(run),
-        "verdict": judge_run(run),
+        "verdict": judge_run(run) if run.finished else [],
         "levels": LEVELS,
-        "budget": describe_budget(index),
-        "drop_outs": describe_drop_outs(index),
+        "budget": describe_budget(index, finished=run.finished),
+        "cohort": describe_cohort(index),
         "refused": index.refused.most_common(12),
         "absences": run.absences.sentences[-12:],
         "headings": HEADINGS,

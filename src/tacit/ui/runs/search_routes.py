@@ -47,6 +47,13 @@ def list_search_routes(space: Workspace) -> list[Route]:
     def show_searches(request: Request) -> Response:
         return render_page(request, "searches.html", searches=_describe(list_searches(space)))
 
+    def stream_searches(request: Request) -> Response:
+        def read() -> Change:
+            part = render_part("searches_list.html", searches=_describe(list_searches(space)))
+            return {"parts": {"part-searches": part}}
+
+        return stream_changes(request, follow(lambda: tuple(list_searches(space)), read), pause=0.5)
+
     def show_search(request: Request) -> Response:
         found = _find(space, request.path_params["key"])
         return render_page(
@@ -68,12 +75,13 @@ def list_search_routes(space: Workspace) -> list[Route]:
                 "charts": chart_search(found),
             }
 
-        return stream_changes(request, follow(lambda: _find(space, key).rows, read), pause=0.4)
+        return stream_changes(request, follow(lambda: _find(space, key), read), pause=0.4)
 
     return [
         Route("/compare", show_comparison),
         Route("/compare/events", stream_comparison),
         Route("/searches", show_searches),
+        Route("/searches/events", stream_searches),
         Route("/searches/{key}", show_search),
         Route("/searches/{key}/events", stream_search),
     ]
