@@ -309,7 +309,7 @@ def _read_seconds(path: Path) -> list[float]:
 
 
 def _pair(seconds: list[float], turns: _Turns) -> list[float]:
-    """Ratio of each open turn to the mean of the closed turns beside it; edges are left out."""
+    """Ratio of each open turn to the mean of the neighbouring closed turns; edges are left out."""
     found = []
     for begin, end in turns.opened:
         first = begin // _TURN * _TURN

@@ -109,7 +109,7 @@ def read_setting(plan: dict[str, Any], key: str) -> Any:
 
 
 def chart_search(search: PlanSearch) -> Charts:
-    """Result by each setting, with the mean of equal values; a chart per setting, but for seeds."""
+    """Result by each setting, with the mean of equal values; one chart per setting, except seeds."""
     values = [(row, row.value) for row in search.rows if row.value is not None]
     found: dict[str, Figure] = {}
     for key in search.settings:
