@@ -14,9 +14,9 @@ import pytest
 
 from tacit import plan, simulation
 from tacit.errors import PlanError
-from tacit.reproduction import Scale
+from tacit.reproduction import ReproductionOptions, Scale
 from tacit.runs import record
-from tacit_papers import former, page, tables_page
+from tacit_papers import former, page, selection, tables_page
 from tacit_papers.checks import AtLeast
 from tacit_papers.claims import PaperClaim
 from tacit_papers.estimate import Estimate
@@ -473,6 +473,71 @@ def test_a_page_without_seeds_counts_where_it_says_more(tmp_path) -> None:
     unknown = found(Estimate(0.5, None, 9))
     assert unknown is not None
     assert unknown.seeds == 3, "nine seeds of unknown spread say less"
+
+
+def test_new_seeds_join_a_page_that_has_no_values_by_seed(tmp_path) -> None:
+    values = {1: 0.1, 2: 0.25, 3: 0.3, 4: 0.2, 5: 0.9}
+    runner, paper = Recited(values), recited_paper(Recited(values), cell(seeded()))
+    key = paper.tables("quick")[0].cells[0].key
+    wider = recited_paper(runner, cell(seeded(seeds=(1, 2, 3, 4, 5))))
+    first = Estimate.of([0.1, 0.25, 0.3])
+    (outcome,) = fill_cells(
+        wider, wider.tables("quick"), tmp_path, silent, former={key: former.Former(first)}
+    )
+    assert [seed for _, seed in runner.asked] == [4, 5], "the first three are in the mean"
+    whole = Estimate.of(list(values.values()))
+    assert outcome.ours is not None
+    assert (outcome.ours.mean, outcome.ours.deviation, outcome.ours.seeds) == (
+        pytest.approx(whole.mean), pytest.approx(whole.deviation), 5,
+    )  # fmt: skip
+    assert outcome.values == {4: 0.2, 5: 0.9}, "only known values are stored by seed"
+    page.write(
+        wider, page.show_at("full", wider.tables("full"), [outcome]), tmp_path, pictures=False
+    )
+    before = former.read(wider, tmp_path)
+    (again,) = fill_cells(
+        wider, wider.tables("quick"), tmp_path / "empty", silent, jobs=0, former=before
+    )
+    assert again.ours == outcome.ours
+    runner.asked = []
+    fill_cells(wider, wider.tables("quick"), tmp_path / "other", silent, former=before)
+    assert runner.asked == []
+
+
+def test_scales_that_share_a_cell_store_the_seeds_of_both() -> None:
+    few, many = ({seed: 0.1 * seed for seed in range(1, last)} for last in (3, 6))
+    outcomes = [
+        CellOutcome(table="1", cell=cell(seeded()), ours=None, values=values)
+        for values in (many, few)
+    ]
+    (stored,) = former.as_json(outcomes).values()
+    assert list(stored) == ["1", "2", "3", "4", "5"]
+
+
+def test_further_seeds_are_run_for_every_trial_of_a_cell_and_the_page_says_how(tmp_path) -> None:
+    runner = Recited({seed: 0.1 * seed for seed in range(1, 6)})
+    exact = PaperTrial(kind="recited", settings={"words": "exact"}, seeds=())
+    difference = cell(seeded("better"), minus=seeded())
+    (table,) = selection.add_seeds(recited_paper(runner, difference, cell(exact)).tables("full"), 5)
+    assert [one.trial.seeds for one in table.cells] == [(1, 2, 3, 4, 5), ()]
+    assert table.cells[0].minus == seeded(seeds=(1, 2, 3, 4, 5))
+    assert selection.add_seeds((table,), 2) == (table,), "at least as many"
+    paper = recited_paper(runner, difference)
+
+    def page_with(seeds: int | None) -> str:
+        options = ReproductionOptions(
+            scale="quick", cache=tmp_path / "cache", jobs=1, seeds=seeds, page=tmp_path
+        )
+        paper.reproduce(options, silent)
+        return (tmp_path / "papers" / "tables" / "p.md").read_text()
+
+    assert "--seeds" not in page_with(None)
+    assert "3 seeds" in page_with(2)
+    text = page_with(5)
+    assert (
+        "Ran at full scale: 5 seeds. `tacit reproduce p --table 1 --scale full --seeds 5`" in text
+    )
+    assert page_with(None) == text, "seeds on the page stay"
 
 
 def test_of_tables_that_share_a_cell_the_one_with_more_seeds_counts(tmp_path) -> None:

@@ -47,6 +47,21 @@ class Estimate:
         plain = cls.of(list(values.values()))
         return cls(plain.mean, plain.deviation, plain.seeds, dict(values))
 
+    def join(self, values: Mapping[int | None, float]) -> Estimate:
+        """The estimate over its own seeds and others, which have these values; which value belongs
+        to which of its own seeds stays unknown.
+        """
+        if not values:
+            return self
+        other = Estimate.of(list(values.values()))
+        seeds = self.seeds + other.seeds
+        squares = (
+            sum((one.seeds - 1) * (one.deviation or 0.0) ** 2 for one in (self, other))
+            + self.seeds * other.seeds / seeds * (self.mean - other.mean) ** 2
+        )
+        mean = (self.seeds * self.mean + other.seeds * other.mean) / seeds
+        return Estimate(mean, math.sqrt(squares / (seeds - 1)), seeds)
+
     @property
     def is_comparable(self) -> bool:
         """Whether there are enough seeds for a comparison."""

@@ -1,5 +1,8 @@
-"""Results on a former page, seed by seed: runs whose results are there need not be carried out
-again on any machine.
+"""Results on a former page: runs whose results are there need not be carried out again on any
+machine.
+
+A page has a cell's values seed by seed, or only its mean and standard deviation over the first seeds
+of its trial. New seeds join either.
 """
 
 from __future__ import annotations
@@ -23,18 +26,26 @@ _EXACT = "exact"
 
 @dataclass(frozen=True)
 class Former:
-    """A cell's estimate on a former page, with its seeds unless the page is older than the storage
-    of seeds.
-    """
+    """A cell's estimate on a former page, and the values of those of its seeds that are known."""
 
     estimate: Estimate | None
     values: Values = field(default_factory=dict)
 
     def covers(self, seed: int | None, trial: PaperTrial) -> bool:
         """Whether the run of a trial with this seed would add nothing."""
-        if self.values or self.estimate is None:
-            return seed in self.values
-        return self.estimate.is_comparable and self.estimate.seeds >= len(trial.seeds)
+        return seed in self.values or seed in self.list_summarised(trial)
+
+    def list_summarised(self, trial: PaperTrial) -> tuple[int | None, ...]:
+        """The seeds of the estimate whose values are unknown: the first ones of the trial. None
+        without a standard deviation, because nothing can join such an estimate.
+        """
+        if self.estimate is None or not self.estimate.is_comparable:
+            return ()
+        unknown = self.estimate.seeds - len(self.values)
+        every: tuple[int | None, ...] = trial.seeds or (None,)
+        if not self.estimate.seeds:
+            return () if self.values else every
+        return tuple(seed for seed in every if seed not in self.values)[: max(0, unknown)]
 
 
 def read(paper: Paper, docs: Path) -> dict[str, Former]:
@@ -45,15 +56,15 @@ def read(paper: Paper, docs: Path) -> dict[str, Former]:
         stored = json.loads(results_path(paper, docs).read_text())
     except (OSError, ValueError):
         return {}
-    shown = dict[str, Former]()
+    shown = dict[str, Estimate]()
     for cell in (one for one in stored["cells"] if one["ours"] is not None):
-        shown[cell["key"]] = _fuller(
-            Former(_estimate(cell)), shown.get(cell["key"])
-        )  # tables may share a cell, not its seeds
+        mine, other = _estimate(cell), shown.get(cell["key"])
+        if other is None or _says_more(mine, other):  # tables may share a cell, not its seeds
+            shown[cell["key"]] = mine
     by_seed = {key: _from_json(values) for key, values in stored.get("seeds", {}).items()}
-    return shown | {
-        key: _fuller(Former(estimate_values(one), one), shown.get(key))
-        for key, one in by_seed.items()
+    return {
+        key: Former(_fuller(estimate_values(values), shown.get(key)), values)
+        for key, values in ((key, by_seed.get(key, {})) for key in {**shown, **by_seed})
     }
 
 
@@ -63,8 +74,11 @@ def results_path(paper: Paper, docs: Path) -> Path:
 
 
 def as_json(outcomes: Iterable[CellOutcome]) -> dict[str, dict[str, float]]:
-    """Values of cells by key, seed by seed."""
-    found = {one.cell.key: one.values for one in outcomes if one.values}
+    """Values of cells by key, seed by seed; scales may share a cell, not its seeds."""
+    found = dict[str, Values]()
+    for one in outcomes:
+        if one.values:
+            found[one.cell.key] = {**found.get(one.cell.key, {}), **one.values}
     return {
         key: {_EXACT if seed is None else str(seed): value for seed, value in values.items()}
         for key, values in found.items()
@@ -74,24 +88,31 @@ def as_json(outcomes: Iterable[CellOutcome]) -> dict[str, dict[str, float]]:
 def merge_outcome(
     table: str, cell: PaperCell, values: Values, former: Mapping[str, Former]
 ) -> CellOutcome:
-    """Join a cell's values with those of a former page; if the page has more seeds but not their
-    values, use its estimate.
+    """Join a cell's values with those of a former page, or with its estimate if that has more seeds
+    than values are known.
     """
     before = former.get(cell.key, Former(None))
     joined = {**before.values, **values}
     ours = estimate_values(joined)
-    if before.estimate is not None and (ours is None or _says_more(before.estimate, ours)):
-        return CellOutcome(table=table, cell=cell, ours=before.estimate)
+    if before.estimate is not None:
+        summarised = before.list_summarised(cell.trial)
+        fresh = {
+            seed: value
+            for seed, value in values.items()
+            if summarised and seed not in {*before.values, *summarised}
+        }
+        fuller = before.estimate.join(fresh)
+        if ours is None or _says_more(fuller, ours):
+            known = {**before.values, **fresh}
+            return CellOutcome(table=table, cell=cell, ours=fuller, values=known)
     return CellOutcome(table=table, cell=cell, ours=ours, values=joined)
 
 
-def _fuller(mine: Former, other: Former | None) -> Former:
-    """The more informative of two results; if they are equally informative, the one with values by
-    seed.
-    """
-    if mine.estimate is None or other is None or other.estimate is None:
-        return other if mine.estimate is None and other is not None else mine
-    return other if _says_more(other.estimate, mine.estimate) else mine
+def _fuller(mine: Estimate | None, other: Estimate | None) -> Estimate | None:
+    """The more informative of two estimates; if they are equally informative, the first."""
+    if mine is None or other is None:
+        return other if mine is None else mine
+    return other if _says_more(other, mine) else mine
 
 
 def _says_more(one: Estimate, other: Estimate) -> bool:

@@ -14,6 +14,7 @@ from tacit_papers.claims import PaperClaim, judge
 from tacit_papers.estimate import LEAST_SEEDS
 from tacit_papers.pictures import draw
 from tacit_papers.published import CellOutcome, PaperTable
+from tacit_papers.selection import add_seeds
 from tacit_papers.tables_page import TableAtScale, name_picture
 
 if TYPE_CHECKING:
@@ -34,14 +35,16 @@ def show_at(
 
 
 def collect_scales(
-    paper: Paper, kept: Callable[[tuple[PaperTable, ...]], list[CellOutcome]]
+    paper: Paper,
+    kept: Callable[[tuple[PaperTable, ...]], list[CellOutcome]],
+    seeds: int | None = None,
 ) -> list[TableAtScale]:
-    """Every table at every scale that decides claims, the largest first; `kept` reads cached
-    outcomes.
+    """Every table at every scale that decides claims, the largest first, with at least as many
+    seeds as asked for; `kept` reads cached outcomes.
     """
     found = []
     for scale in reversed(SCALES[1:]):
-        tables = paper.tables(scale)
+        tables = add_seeds(paper.tables(scale), seeds)
         found += show_at(scale, tables, kept(tables))
     return found
 

@@ -57,7 +57,9 @@ class Paper:
         drawn = []
         if options.page:
             every = page.collect_scales(
-                self, lambda some: fill(some, on_run=_ignore_progress, jobs=0)
+                self,
+                lambda some: fill(some, on_run=_ignore_progress, jobs=0),
+                options.seeds,
             )
             page.write(self, every, options.page, pictures=options.figures is not None)
         elif options.figures:

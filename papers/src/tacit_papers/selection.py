@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tacit.errors import PlanError, did_you_mean
 from tacit.reproduction import ReproductionOptions
-from tacit_papers.published import PaperCell, PaperTable
+from tacit_papers.published import PaperCell, PaperTable, PaperTrial
 
 if TYPE_CHECKING:
     from tacit_papers.paper import Paper
@@ -15,12 +15,38 @@ if TYPE_CHECKING:
 
 def select_tables(paper: Paper, options: ReproductionOptions) -> tuple[PaperTable, ...]:
     """The tables asked for, each with only the rows asked for; raise PlanError if there are none."""
-    tables = paper.tables(options.scale)
+    tables = add_seeds(paper.tables(options.scale), options.seeds)
     if options.table is not None:
         tables = tuple(table for table in tables if table.name == options.table)
         if not tables:
             raise PlanError(_explain_unknown_table(paper, options.table, options.scale))
     return tables if options.row is None else _select_rows(tables, options.row)
+
+
+def add_seeds(tables: tuple[PaperTable, ...], seeds: int | None) -> tuple[PaperTable, ...]:
+    """The tables with at least this many seeds of each trial that has seeds; None adds none."""
+    if seeds is None:
+        return tables
+    return tuple(
+        replace(table, cells=tuple(_add_to_cell(cell, seeds) for cell in table.cells))
+        for table in tables
+    )
+
+
+def _add_to_cell(cell: PaperCell, seeds: int) -> PaperCell:
+    def add(trial: PaperTrial) -> PaperTrial:
+        if not trial.seeds:
+            return trial
+        further = range(trial.seeds[0], trial.seeds[0] + seeds)
+        return replace(trial, seeds=tuple(dict.fromkeys((*trial.seeds, *further))))
+
+    return replace(
+        cell,
+        trial=add(cell.trial),
+        minus=None if cell.minus is None else add(cell.minus),
+        of=None if cell.of is None else add(cell.of),
+        parts=tuple(_add_to_cell(part, seeds) for part in cell.parts),
+    )
 
 
 def _explain_unknown_table(paper: Paper, name: str, scale: str) -> str:

@@ -4,6 +4,7 @@ values next to the printed ones.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -64,11 +65,12 @@ def render(paper: Paper, verdicts: list[JudgedClaim], shown: list[TableAtScale],
             lines += [f"![{picture.title}](../../img/{name})", ""]
             lines += [f"{picture.title}. Circles are printed.", ""]
     said: dict[str, str] = {}
+    usual = {scale: _count_usual_seeds(paper, scale) for scale in {one.scale for one in shown}}
     for one in shown:
         lines += _render_table(one, said)
         lines += [
             f"{describe_settings(one.outcomes)}"
-            f" `tacit reproduce {paper.name} --table {one.table.name} --scale {one.scale}`",
+            f" `tacit reproduce {paper.name} --table {one.table.name} --scale {one.scale}{_ask_seeds(one, usual[one.scale])}`",
             "",
         ]
         lines += _explain_missing(paper, one)
@@ -100,6 +102,27 @@ def _explain_cells(outcomes: list[CellOutcome]) -> str:
         " A number that the paper prints once counts once, at its best round. Each table names the"
         " scale it was run at; cells that were run at another have its first letter:"
     )
+
+
+def _ask_seeds(shown: TableAtScale, usual: Mapping[At, int]) -> str:
+    """The option that repeats a table, if a cell has more seeds than its scale asks for."""
+    counts = [
+        one.ours.seeds
+        for one in shown.outcomes
+        if one.ours is not None
+        and one.scale == shown.scale
+        and one.ours.seeds > usual.get(one.at, one.ours.seeds)
+    ]
+    return f" --seeds {max(counts)}" if counts else ""
+
+
+def _count_usual_seeds(paper: Paper, scale: Scale) -> dict[At, int]:
+    """How many seeds a paper's cells have at a scale, without further ones."""
+    return {
+        At(table.name, cell.row, cell.column): len(cell.trial.seeds)
+        for table in paper.tables(scale)
+        for cell in table.cells
+    }
 
 
 def _explain_missing(paper: Paper, shown: TableAtScale) -> list[str]:

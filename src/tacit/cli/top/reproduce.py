@@ -48,6 +48,15 @@ ScaleName = Annotated[
         help="smoke (seconds), quick (minutes) or full (as in the paper).",
     ),
 ]
+SeedCount = Annotated[
+    int | None,
+    typer.Option(
+        "--seeds",
+        metavar="N",
+        min=1,
+        help="Minimum number of seeds of each run; by default as many as the scale has.",
+    ),
+]
 Cached = Annotated[
     bool, typer.Option("--cached", help="Show the results of earlier runs; run nothing.")
 ]
@@ -83,6 +92,7 @@ def reproduce(
     table: TableName = None,
     row: RowName = None,
     scale: ScaleName = "quick",
+    seeds: SeedCount = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     cached: Cached = False,
@@ -101,7 +111,7 @@ def reproduce(
       tacit reproduce list
       tacit reproduce rr-ldp --scale smoke
       tacit reproduce rr-ldp --table 1 --scale full
-      tacit reproduce hashcomb --table 3 --row spam
+      tacit reproduce hashcomb --table 3 --row spam --seeds 10
       tacit reproduce rr-ldp --json > cells.json
     """
     from tacit.reproduction import ReproductionOptions, find_paper
@@ -116,6 +126,7 @@ def reproduce(
         jobs=0 if cached else count_jobs(jobs),
         table=table,
         row=row,
+        seeds=seeds,
         page=out,
         figures=(out / "img" if out else Path("figures")) if figures else None,
     )
