@@ -237,7 +237,7 @@ def _communication() -> PaperTable:
                 row = "FedAvg / FedVocab"
                 cells.append(
                     PaperCell(
-                        row=row, column=column, paper=paper, digits=1, trial=size, metric="ratio"
+                        row=row, column=column, paper=paper, digits=0, trial=size, metric="ratio"
                     )
                 )
     note = (
