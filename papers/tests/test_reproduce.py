@@ -526,16 +526,17 @@ def test_further_seeds_are_run_for_every_trial_of_a_cell_and_the_page_says_how(t
 
     def page_with(seeds: int | None) -> str:
         options = ReproductionOptions(
-            scale="quick", cache=tmp_path / "cache", jobs=1, seeds=seeds, page=tmp_path
+            scale="quick", cache=tmp_path / "cache", jobs=1, min_seeds=seeds, page=tmp_path
         )
         paper.reproduce(options, silent)
         return (tmp_path / "papers" / "tables" / "p.md").read_text()
 
-    assert "--seeds" not in page_with(None)
+    assert "--min-seeds" not in page_with(None)
     assert "3 seeds" in page_with(2)
     text = page_with(5)
     assert (
-        "Ran at full scale: 5 seeds. `tacit reproduce p --table 1 --scale full --seeds 5`" in text
+        "Ran at full scale: 5 seeds. `tacit reproduce p --table 1 --scale full --min-seeds 5`"
+        in text
     )
     assert page_with(None) == text, "seeds on the page stay"
 

@@ -40,7 +40,7 @@ class ReproductionOptions:
     jobs: int  # runs at the same time; 0: run nothing, use the cache only
     table: str | None = None  # None: every table
     row: str | None = None  # None: every row
-    seeds: int | None = None  # of each run; None: as many as the scale has
+    min_seeds: int | None = None  # of each run; None: as many as the scale has
     page: Path | None = None  # the folder of the paper's page, if it is to be written
     figures: Path | None = (
         None  # the folder for the paper's figures as SVG, if they are to be drawn

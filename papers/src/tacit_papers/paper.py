@@ -59,7 +59,7 @@ class Paper:
             every = page.collect_scales(
                 self,
                 lambda some: fill(some, on_run=_ignore_progress, jobs=0),
-                options.seeds,
+                options.min_seeds,
             )
             page.write(self, every, options.page, pictures=options.figures is not None)
         elif options.figures:

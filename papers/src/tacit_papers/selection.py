@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def select_tables(paper: Paper, options: ReproductionOptions) -> tuple[PaperTable, ...]:
     """The tables asked for, each with only the rows asked for; raise PlanError if there are none."""
-    tables = add_seeds(paper.tables(options.scale), options.seeds)
+    tables = add_seeds(paper.tables(options.scale), options.min_seeds)
     if options.table is not None:
         tables = tuple(table for table in tables if table.name == options.table)
         if not tables:

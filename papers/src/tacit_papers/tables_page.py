@@ -113,7 +113,7 @@ def _ask_seeds(shown: TableAtScale, usual: Mapping[At, int]) -> str:
         and one.scale == shown.scale
         and one.ours.seeds > usual.get(one.at, one.ours.seeds)
     ]
-    return f" --seeds {max(counts)}" if counts else ""
+    return f" --min-seeds {max(counts)}" if counts else ""
 
 
 def _count_usual_seeds(paper: Paper, scale: Scale) -> dict[At, int]:

@@ -51,7 +51,7 @@ ScaleName = Annotated[
 SeedCount = Annotated[
     int | None,
     typer.Option(
-        "--seeds",
+        "--min-seeds",
         metavar="N",
         min=1,
         help="Minimum number of seeds of each run; by default as many as the scale has.",
@@ -92,7 +92,7 @@ def reproduce(
     table: TableName = None,
     row: RowName = None,
     scale: ScaleName = "quick",
-    seeds: SeedCount = None,
+    min_seeds: SeedCount = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     cached: Cached = False,
@@ -111,7 +111,7 @@ def reproduce(
       tacit reproduce list
       tacit reproduce rr-ldp --scale smoke
       tacit reproduce rr-ldp --table 1 --scale full
-      tacit reproduce hashcomb --table 3 --row spam --seeds 10
+      tacit reproduce hashcomb --table 3 --row spam --min-seeds 10
       tacit reproduce rr-ldp --json > cells.json
     """
     from tacit.reproduction import ReproductionOptions, find_paper
@@ -126,7 +126,7 @@ def reproduce(
         jobs=0 if cached else count_jobs(jobs),
         table=table,
         row=row,
-        seeds=seeds,
+        min_seeds=min_seeds,
         page=out,
         figures=(out / "img" if out else Path("figures")) if figures else None,
     )
