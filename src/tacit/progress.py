@@ -85,8 +85,8 @@ class ProgressObserver:
     def fetched(self, what: str, done: int, total: int | None) -> None:
         """Observe how much of a data set is downloaded."""
 
-    def pictures(self, done: int, total: int) -> None:
-        """Observe how many images a frozen network has read."""
+    def encoded(self, what: str, done: int, total: int) -> None:
+        """Observe how many images or texts a frozen network has read."""
 
     def title(self, arm: ArmProgress) -> str:
         """Name of an arm; the run itself is called like its folder."""
@@ -131,9 +131,9 @@ class LiveProgress(ProgressObserver):
         """Show how much of a data set is downloaded."""
         self._waiting.update(text=format_arrived(what, done, total))
 
-    def pictures(self, done: int, total: int) -> None:
-        """Show how many images a frozen network has read."""
-        self._waiting.update(text=format_pictures_read(done, total))
+    def encoded(self, what: str, done: int, total: int) -> None:
+        """Show how many images or texts a frozen network has read."""
+        self._waiting.update(text=format_encoded(what, done, total))
 
     def _drawn(self) -> RenderableType:
         from rich.console import Group
@@ -204,9 +204,9 @@ class NotebookProgress(ProgressObserver):
         self._waiting = format_arrived(what, done, total)
         self._draw()
 
-    def pictures(self, done: int, total: int) -> None:
-        """Show how many images a frozen network has read."""
-        self._waiting = format_pictures_read(done, total)
+    def encoded(self, what: str, done: int, total: int) -> None:
+        """Show how many images or texts a frozen network has read."""
+        self._waiting = format_encoded(what, done, total)
         self._draw()
 
     def _draw(self, *, at_once: bool = False) -> None:
@@ -301,9 +301,9 @@ def format_arrived(what: str, done: int, total: int | None) -> str:
     )
 
 
-def format_pictures_read(done: int, total: int) -> str:
-    """Describe how many images were read."""
-    return f"reading images: {done:,} of {total:,}"
+def format_encoded(what: str, done: int, total: int) -> str:
+    """Describe how many images or texts a frozen network has read."""
+    return f"reading {what}: {done:,} of {total:,}"
 
 
 def _in_notebook() -> bool:

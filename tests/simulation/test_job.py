@@ -168,7 +168,7 @@ class StopsAt:
     def fetched(self, what: str, done: int, total: int | None) -> None:
         pass
 
-    def pictures(self, done: int, total: int) -> None:
+    def encoded(self, what: str, done: int, total: int) -> None:
         pass
 
 

@@ -14,7 +14,7 @@ from tacit.errors import PlanError, RunError
 from tacit.plan import Plan
 
 _ADVICE = "tacit.run(tacit.starter_plan(rows, label=…), rows=rows) trains on rows"
-_OBSERVER = ("opened", "entry", "clients", "fetched", "pictures")
+_OBSERVER = ("opened", "entry", "clients", "fetched", "encoded")
 
 
 def load_plan(plan: object) -> Plan:

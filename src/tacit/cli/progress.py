@@ -14,7 +14,7 @@ from tacit.progress import (
     ProgressObserver,
     describe_sites,
     format_arrived,
-    format_pictures_read,
+    format_encoded,
 )
 from tacit.protocol.observer import SiteState
 from tacit.runs.record import Entry, Finished, OwnerDecided, Refused, Round, SiteMissing
@@ -52,10 +52,10 @@ class LineProgress(ProgressObserver):
         if self._is_time():
             line(format_arrived(what, done, total), stderr=True)
 
-    def pictures(self, done: int, total: int) -> None:
+    def encoded(self, what: str, done: int, total: int) -> None:
         """Write a line if the last one is a few seconds old."""
         if self._is_time(at_once=done == total):
-            line(format_pictures_read(done, total), stderr=True)
+            line(format_encoded(what, done, total), stderr=True)
 
     def _is_time(self, *, at_once: bool = False) -> bool:
         now = time.monotonic()

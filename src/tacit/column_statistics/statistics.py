@@ -20,7 +20,8 @@ class ColumnStatistics:
 
     `ranges` has the numeric columns for which the plan states no range; `pixels` is the number of
     values of an image; `missing` names the numeric columns in which cells lack a number; `formats`
-    says how numbers are written, and is empty where the plan says so.
+    says how numbers are written, and is empty where the plan says so. `encoder` is the hash of the frozen network that reads
+    texts; empty if there is none.
     """
 
     classes: tuple[str, ...]
@@ -29,6 +30,7 @@ class ColumnStatistics:
     pixels: int | None = None
     missing: tuple[str, ...] = ()
     formats: Formats = field(default_factory=dict)
+    encoder: str = ""
 
 
 def merge_statistics(parts: Sequence[ColumnStatistics]) -> ColumnStatistics:
@@ -38,6 +40,8 @@ def merge_statistics(parts: Sequence[ColumnStatistics]) -> ColumnStatistics:
         raise DataError(
             f"images must have one size at all sites, got {len(sizes)} sizes; scale them first"
         )
+    if len({part.encoder for part in parts}) > 1:
+        raise DataError("the frozen text encoder must be the same at all sites; compare its files")
     ranges = {name: [part.ranges[name] for part in parts] for name in parts[0].ranges}
     return ColumnStatistics(
         classes=_merge_names(part.classes for part in parts),
@@ -52,6 +56,7 @@ def merge_statistics(parts: Sequence[ColumnStatistics]) -> ColumnStatistics:
         pixels=parts[0].pixels,
         missing=tuple(sorted({name for part in parts for name in part.missing})),
         formats=agree_formats([part.formats for part in parts]),
+        encoder=parts[0].encoder,
     )
 
 

@@ -73,7 +73,9 @@ class Offer(_Strict, frozen=True, kw_only=True):
 
 
 class StatisticsBody(_Strict, frozen=True, kw_only=True):
-    """Column statistics of a site's rows, in the clear."""
+    """Column statistics of a site's rows, in the clear. `encoder` is the hash of the frozen network
+    that reads texts.
+    """
 
     classes: Values
     ranges: Annotated[dict[Word, tuple[float, float]], msgspec.Meta(max_length=MAX_VALUES)]
@@ -81,6 +83,7 @@ class StatisticsBody(_Strict, frozen=True, kw_only=True):
     pixels: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] | None = None
     missing: Values = []
     formats: Annotated[dict[Word, tuple[bool, bool]], msgspec.Meta(max_length=MAX_VALUES)] = {}
+    encoder: Annotated[str, msgspec.Meta(pattern="^(?:[0-9a-f]{32})?$")] = ""
 
     def __post_init__(self) -> None:
         if not all(map(is_plain_name, self.classes)) or len(set(self.classes)) < len(self.classes):
@@ -109,6 +112,7 @@ class StatisticsBody(_Strict, frozen=True, kw_only=True):
             pixels=seen.pixels,
             missing=list(seen.missing),
             formats={name: (one.comma, one.unclear) for name, one in seen.formats.items()},
+            encoder=seen.encoder,
         )
 
     def statistics(self) -> ColumnStatistics:
@@ -121,6 +125,7 @@ class StatisticsBody(_Strict, frozen=True, kw_only=True):
             pixels=self.pixels,
             missing=tuple(self.missing),
             formats={name: NumberFormat(*flags) for name, flags in self.formats.items()},
+            encoder=self.encoder,
         )
 
 

@@ -43,7 +43,9 @@ def compute_requirements(
     else:
         asked = _facts(plan, parameters, clients, roles, policy)
     few_inputs = (
-        plan.features.buckets if plan.data.columns.text and plan.features.text != "listed" else 1
+        plan.features.buckets
+        if plan.data.columns.text and plan.features.word_form not in (None, "listed")
+        else 1
     )
     size = parameters or training.parameter_floor(plan.model, few_inputs, classes=2)
     return replace(asked, parameters=size, local_steps=count_local_steps(plan, rows=1))

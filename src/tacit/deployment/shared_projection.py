@@ -51,6 +51,15 @@ class ProjectionBody(
         return Projection(centre=both[0].copy(), directions=both[1:].copy())
 
 
+def check_encoder(agreed: str, own: str) -> None:
+    """Raise WireError unless the text encoder of a run's terms is the one of this site."""
+    if agreed != own:
+        raise WireError(
+            f"terms refused: they state a text encoder with the hash {agreed or 'none'}, and this"
+            f" site has {own or 'none'}"
+        )
+
+
 def check_projection(plan: Plan, projection: Projection | None, width: int | None) -> None:
     """Raise WireError unless a run's projection is the one that its plan implies: present exactly
     if the plan projects images, with `features.project` directions of `width` numbers.

@@ -6,7 +6,15 @@ on rows is a value (`Fitted`) that lists what it releases.
 
 from tacit.features.describe import describe_inputs
 from tacit.features.encoding import count_inputs, encode, encode_inputs, scale_rows
-from tacit.features.fitting import Fitted, describe_rare, fit, fit_statistics, text_form
+from tacit.features.fitting import (
+    AnyReader,
+    Fitted,
+    describe_rare,
+    fit,
+    fit_statistics,
+    split_reader,
+    text_form,
+)
 from tacit.features.image import Reader
 from tacit.features.inputs import Block, list_blocks
 from tacit.features.projection import Projection, fit_class_projection, fit_projection
@@ -24,16 +32,19 @@ from tacit.features.text.lexicon import (
 )
 from tacit.features.text.listed_words import compute_bucket_rarity
 from tacit.features.text.spelling import hash_to_bucket, split_words
+from tacit.features.text.text_reader import TextReader
 from tacit.features.text.word_counts import count_words, find_word_buckets
 from tacit.features.text.wordless import count_wordless_rows, count_wordless_texts
 
 __all__ = [
+    "AnyReader",
     "Block",
     "Coverage",
     "Fitted",
     "Language",
     "Projection",
     "Reader",
+    "TextReader",
     "TokenEncoding",
     "build_piece_splitter",
     "build_word_splitter",
@@ -62,6 +73,7 @@ __all__ = [
     "measure_coverage",
     "needs_secret",
     "scale_rows",
+    "split_reader",
     "split_words",
     "text_form",
 ]

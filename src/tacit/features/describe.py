@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tacit.plan import Columns, Features
 
 
@@ -22,6 +24,13 @@ def describe_inputs(columns: Columns, settings: Features) -> str:
 
 def _describe_text(columns: Columns, settings: Features) -> str:
     where = f"in {', '.join(columns.text)}"
+    if settings.has_encoder:
+        words = replace(settings, text=settings.word_form) if settings.word_form else None
+        encoded = (
+            f"the output of the frozen encoder {settings.encoder} for the first"
+            f" {settings.length:,} word pieces {where}"
+        )
+        return f"{encoded}; {_describe_text(columns, words)}" if words else encoded
     if settings.text in ("words", "pieces"):
         return (
             f"the first {settings.length:,}"

@@ -11,13 +11,18 @@ from numpy.typing import NDArray
 from tacit.errors import DataError, PlanError
 from tacit.features import image, tabular
 from tacit.features.cells import encode_names, read_names
-from tacit.features.fitting import Fitted, check_reader
-from tacit.features.image import Reader
+from tacit.features.fitting import AnyReader, Fitted, check_reader, split_reader
 from tacit.features.quantise import check_secret, has_quantised_values
-from tacit.features.row_norm import append_constant, scale_to_norm
+from tacit.features.row_norm import (
+    append_columns,
+    append_constant,
+    append_dense,
+    scale_to_norm,
+)
 from tacit.features.statistics import check_roles
 from tacit.features.text import hashed_text as text
 from tacit.features.text.listed_words import encode_listed_words
+from tacit.features.text.text_reader import encode_texts
 from tacit.plan import Columns, Features
 from tacit.rows import Dense, Inputs, Mixed, Rows, Sparse
 
@@ -28,7 +33,7 @@ def encode(
     settings: Features,
     fitted: Fitted,
     secret: bytes = b"",
-    reader: Reader | None = None,
+    reader: AnyReader | None = None,
 ) -> Rows:
     """Encode a table's rows and labels."""
     inputs = encode_inputs(frame, columns, settings, fitted, secret, reader)
@@ -41,7 +46,7 @@ def encode_inputs(
     settings: Features,
     fitted: Fitted,
     secret: bytes = b"",
-    reader: Reader | None = None,
+    reader: AnyReader | None = None,
 ) -> Inputs:
     """Encode a table's rows, without labels, in order; `secret` and `reader` are those used in
     fitting, if any.
@@ -49,19 +54,19 @@ def encode_inputs(
     Guarantees: row i of the result depends only on row i of the table, the fitted values and the
     secret.
 
-    Text alone gives Sparse rows (binary, listed) or Dense tokens (sequence); several text columns
-    are joined by a space. Text with other columns gives Sparse rows with values, text first
-    (binary), or Mixed rows (sequence). Without text the rows are Dense, or Sparse if numbers become
-    tokens.
+    Text alone gives Sparse rows (binary, listed), Dense tokens (sequence) or Dense numbers
+    (encoder); several text columns are joined by a space. Text with other columns gives Sparse rows
+    with values, text first (binary), or Mixed rows (sequence). An encoder's numbers follow the
+    words. Without text the rows are Dense, or Sparse if numbers become tokens.
     """
     check_roles(columns, settings)
     check_reader(columns, settings, reader)
     if secret or fitted.secret_check or has_quantised_values(frame, columns, settings):
         check_secret(settings, secret, fitted.secret_check)
     if columns.image:
-        inputs: Inputs = _encode_images(frame, columns.image, settings, fitted, reader)
+        inputs: Inputs = _encode_images(frame, columns.image, fitted, reader)
     else:
-        inputs = _encode_columns(frame, columns, settings, fitted, secret)
+        inputs = _encode_columns(frame, columns, settings, fitted, secret, reader)
     return scale_rows(inputs, settings)
 
 
@@ -70,7 +75,11 @@ def scale_rows(inputs: Inputs, settings: Features) -> Inputs:
     neither.
     """
     if settings.row_norm is not None and not isinstance(inputs, Mixed):
-        inputs = scale_to_norm(inputs, settings.row_norm)
+        inputs = (
+            scale_to_norm(inputs, settings.row_norm)
+            if isinstance(inputs, Dense)
+            else scale_to_norm(inputs, settings.row_norm)
+        )
     if settings.constant and not isinstance(inputs, Mixed):
         inputs = append_constant(inputs, settings.constant)
     return inputs
@@ -87,28 +96,48 @@ def count_inputs(columns: Columns, settings: Features, fitted: Fitted) -> int:
     if columns.text and settings.text == "sequence":
         return settings.buckets + 1
     if columns.text:
-        more += len(fitted.words) if settings.text == "listed" else settings.buckets
+        more += count_words(settings, fitted) + fitted.encoder_width
     if columns.numeric or columns.categorical:
         more += tabular.count_slots(columns, settings, fitted)
     return more
 
 
+def count_words(settings: Features, fitted: Fitted) -> int:
+    """Number of inputs that mark words of a text."""
+    match settings.word_form:
+        case None:
+            return 0
+        case "listed":
+            return len(fitted.words)
+        case "binary" | "sequence" | "words" | "pieces":
+            return settings.buckets
+        case _:
+            assert_never(settings.word_form)
+
+
 def _encode_images(
-    frame: pl.DataFrame, name: str, settings: Features, fitted: Fitted, reader: Reader | None
+    frame: pl.DataFrame, name: str, fitted: Fitted, reader: AnyReader | None
 ) -> Dense:
-    matrix = image.read_images(frame, name, fitted.pixels or 0, reader)
+    matrix = image.read_images(frame, name, fitted.pixels or 0, split_reader(reader)[0])
     if fitted.projection:
         matrix = fitted.projection(matrix)
     return Dense(matrix=matrix, width=matrix.shape[1])
 
 
 def _encode_columns(
-    frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted, secret: bytes
+    frame: pl.DataFrame,
+    columns: Columns,
+    settings: Features,
+    fitted: Fitted,
+    secret: bytes,
+    reader: AnyReader | None,
 ) -> Inputs:
-    words = _encode_text(frame, columns, settings, fitted)
+    words = _encode_text(frame, columns, settings, fitted, reader)
     if words is not None and not (columns.numeric or columns.categorical):
         return words
     entries = tabular.encode_slots(frame, columns, settings, fitted, secret)
+    if isinstance(words, Dense) and not words.tokens:
+        return append_columns(words, tabular.to_matrix(entries))
     if isinstance(words, Dense):
         return Mixed(tokens=words, dense=tabular.to_matrix(entries))
     if words is None and settings.quantise is not None and settings.quantise.trained_on == "tokens":
@@ -117,11 +146,30 @@ def _encode_columns(
 
 
 def _encode_text(
-    frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted
+    frame: pl.DataFrame,
+    columns: Columns,
+    settings: Features,
+    fitted: Fitted,
+    reader: AnyReader | None,
 ) -> Sparse | Dense | None:
     if not columns.text:
         return None
-    match settings.text:
+    words = _encode_words(frame, columns, settings, fitted)
+    if not settings.has_encoder:
+        return words
+    numbers = encode_texts(frame, columns, split_reader(reader)[1], fitted.encoder)
+    if words is None:
+        return numbers
+    assert isinstance(words, Sparse), "no sequence is joined with an encoder"
+    return append_dense(scale_to_norm(words, 1.0), numbers)
+
+
+def _encode_words(
+    frame: pl.DataFrame, columns: Columns, settings: Features, fitted: Fitted
+) -> Sparse | Dense | None:
+    match settings.word_form:
+        case None:
+            return None
         case "listed":
             return encode_listed_words(frame, columns, settings, fitted.words)
         case "sequence":
@@ -135,7 +183,7 @@ def _encode_text(
                 " another model.name"
             )
         case _:
-            assert_never(settings.text)
+            assert_never(settings.word_form)
 
 
 def encode_labels(frame: pl.DataFrame, columns: Columns, fitted: Fitted) -> NDArray[np.int32]:

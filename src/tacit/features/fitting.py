@@ -21,7 +21,14 @@ from tacit.features.projection import Projection, fit_class_projection, fit_proj
 from tacit.features.quantise import fingerprint_secret
 from tacit.features.statistics import check_roles, compute_statistics
 from tacit.features.text.listed_words import compute_bucket_rarity, select_common_words
+from tacit.features.text.text_reader import TextReader
 from tacit.plan import Columns, Features
+
+
+TextForm = Literal["", "hashed words", "listed words", "word table", "encoder output"]
+
+AnyReader = Reader | TextReader
+"""A frozen network that reads images or texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +42,8 @@ class Fitted:
     `projection` comes from public rows, so it reveals nothing about the training rows. The same
     holds for `words`, which are those of a public list, and for `weights`, the weight of each
     bucket of hashed words by such a list. `missing` names the numeric columns with one more input,
-    which says whether a cell lacks a number.
+    which says whether a cell lacks a number. `encoder` is the hash of the frozen network that reads
+    texts, and `encoder_width` its numbers per text.
     """
 
     classes: tuple[str, ...]
@@ -49,6 +57,8 @@ class Fitted:
     words: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
     missing: tuple[str, ...] = ()
+    encoder: str = ""
+    encoder_width: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Nested plain values, ready for JSON."""
@@ -64,6 +74,8 @@ class Fitted:
             "words": list(self.words),
             "weights": list(self.weights),
             "missing": list(self.missing),
+            "encoder": self.encoder,
+            "encoder_width": self.encoder_width,
         }
 
     @staticmethod
@@ -90,6 +102,8 @@ class Fitted:
                 words=tuple(map(str, tree.get("words", ()))),
                 weights=tuple(map(float, tree.get("weights", ()))),
                 missing=tuple(map(str, tree.get("missing", ()))),
+                encoder=str(tree.get("encoder", "")),
+                encoder_width=int(tree.get("encoder_width", 0)),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(
@@ -103,7 +117,7 @@ def fit(
     columns: Columns,
     settings: Features,
     secret: bytes = b"",
-    reader: Reader | None = None,
+    reader: AnyReader | None = None,
     public: pl.DataFrame | None = None,
     ordered: tuple[str, ...] = (),
 ) -> Fitted:
@@ -132,7 +146,7 @@ def fit_statistics(
     columns: Columns,
     settings: Features,
     secret: bytes = b"",
-    reader: Reader | None = None,
+    reader: AnyReader | None = None,
     public: pl.DataFrame | None = None,
     ordered: tuple[str, ...] = (),
     agreed: AgreedValues | None = None,
@@ -160,6 +174,13 @@ def fit_statistics(
     if projection is None:
         projection = _projection(columns, settings, statistics.pixels or 0, reader, public)
     scaled = columns.numeric if settings.numeric != "raw" else ()
+    image_reader, text_reader = split_reader(reader)
+    if text_reader and statistics.encoder not in ("", text_reader.digest):
+        raise DataError(
+            f"features.encoder = {text_reader.name!r}: its files have the hash"
+            f" {text_reader.digest} here and {statistics.encoder} at the other parties of the run;"
+            " use the same files"
+        )
     missing = statistics.missing if settings.missing is None else settings.missing
     return Fitted(
         classes=statistics.classes,
@@ -170,13 +191,15 @@ def fit_statistics(
         secret_check=fingerprint_secret(settings, secret) if secret else "",
         image_width=projection.width
         if projection
-        else reader.width
-        if reader
+        else image_reader.width
+        if image_reader
         else statistics.pixels,
         projection=projection,
         words=_words(columns, settings, ordered),
         weights=_weights(columns, settings, ordered),
         missing=tuple(name for name in columns.numeric if name in missing),
+        encoder=text_reader.digest if text_reader else "",
+        encoder_width=text_reader.width if text_reader else 0,
     )
 
 
@@ -195,8 +218,16 @@ def _list_released(
     return (*released, *(f"categories of {name}" for name in read))
 
 
-def check_reader(columns: Columns, settings: Features, reader: Reader | None) -> None:
-    """Raise PlanError if images would be read by a different network than the settings name."""
+def check_reader(columns: Columns, settings: Features, reader: AnyReader | None) -> None:
+    """Raise PlanError if images or texts would be read by a different network than the settings
+    name.
+    """
+    if bool(columns.text and settings.has_encoder) != isinstance(reader, TextReader):
+        raise PlanError(
+            f"features(text={settings.text!r}) needs"
+            f" {'no reader' if isinstance(reader, TextReader) else 'the reader of the encoder'};"
+            " make it with features.frozen.build_text_reader"
+        )
     if columns.image and (settings.image == "pixels") != (reader is None):
         raise PlanError(
             f"features(image={settings.image!r}) needs"
@@ -205,11 +236,16 @@ def check_reader(columns: Columns, settings: Features, reader: Reader | None) ->
         )
 
 
+def split_reader(reader: AnyReader | None) -> tuple[Reader | None, TextReader | None]:
+    """The reader of images and that of texts; at most one of them exists."""
+    return (None, reader) if isinstance(reader, TextReader) else (reader, None)
+
+
 def _projection(
     columns: Columns,
     settings: Features,
     pixels: int,
-    reader: Reader | None,
+    reader: AnyReader | None,
     public: pl.DataFrame | None,
 ) -> Projection | None:
     if settings.project is None or columns.image is None:
@@ -219,7 +255,7 @@ def _projection(
             f"features(project={settings.project}) is fitted on public rows, and there are none; "
             "give public rows, or remove features.project"
         )
-    rows = image_numbers(public, columns.image, pixels, reader)
+    rows = image_numbers(public, columns.image, pixels, split_reader(reader)[0])
     match settings.directions:
         case "strongest":
             return fit_projection(rows, settings.project, standardise=settings.standardise)
@@ -235,7 +271,7 @@ def _projection(
 
 def _words(columns: Columns, settings: Features, ordered: tuple[str, ...]) -> tuple[str, ...]:
     """The words of the public list that are read; empty without a list."""
-    if not columns.text or settings.text != "listed":
+    if not columns.text or settings.word_form != "listed":
         return ()
     unicode = settings.words == "unicode"
     found = select_common_words(ordered, settings.buckets, unicode)
@@ -250,21 +286,27 @@ def _words(columns: Columns, settings: Features, ordered: tuple[str, ...]) -> tu
 
 def _weights(columns: Columns, settings: Features, ordered: tuple[str, ...]) -> tuple[float, ...]:
     """The weight of each bucket of hashed words; empty if all weights are equal."""
-    if not columns.text or settings.text != "binary" or not settings.rarity:
+    if not columns.text or settings.word_form != "binary" or not settings.rarity:
         return ()
     if not ordered:
         raise PlanError(f"features.list = {settings.list!r} has no words; use another list")
     return tuple(compute_bucket_rarity(ordered, settings).tolist())
 
 
-def text_form(
-    columns: Columns, settings: Features
-) -> Literal["", "hashed words", "listed words", "word table"]:
-    """The form in which text enters the model: hashed, as words of a public list, as rows of a word
-    table, or not at all.
+def text_form(columns: Columns, settings: Features) -> TextForm:
+    """The form in which text enters the model: hashed, as words of a public list, as the output of
+    an encoder, as rows of a word table, or not at all.
     """
     if not columns.text:
         return ""
-    if settings.text == "listed":
-        return "listed words"
-    return "word table" if settings.text in ("words", "pieces") else "hashed words"
+    match settings.word_form:
+        case None:
+            return "encoder output"
+        case "listed":
+            return "listed words"
+        case "words" | "pieces":
+            return "word table"
+        case "binary" | "sequence":
+            return "hashed words"
+        case _:
+            assert_never(settings.word_form)

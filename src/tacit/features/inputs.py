@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tacit.features.encoding import count_words
 from tacit.features.fitting import Fitted
 from tacit.features.quantise import count_inputs_per_column, list_quantised_columns
 from tacit.features.statistics import check_roles
 from tacit.plan import Columns, Features
 
-Kind = Literal["words", "category", "token", "number", "missing", "picture", "constant"]
+Kind = Literal["words", "encoder", "category", "token", "number", "missing", "picture", "constant"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,15 +40,11 @@ def list_blocks(columns: Columns, settings: Features, fitted: Fitted) -> tuple[B
     if columns.image:
         parts.append(("picture", columns.image, fitted.image_width or 0, ()))
     if columns.text:
-        listed = settings.text == "listed"
-        parts.append(
-            (
-                "words",
-                ", ".join(columns.text),
-                len(fitted.words) if listed else settings.buckets,
-                fitted.words,
-            )
-        )
+        texts = ", ".join(columns.text)
+        if settings.word_form:
+            parts.append(("words", texts, count_words(settings, fitted), fitted.words))
+        if settings.has_encoder:
+            parts.append(("encoder", texts, fitted.encoder_width, ()))
     if not (columns.text and settings.text == "sequence"):
         parts += [_describe_number(name, columns, settings) for name in columns.numeric]
         parts += [("missing", name, 1, ()) for name in fitted.missing]

@@ -1,6 +1,8 @@
-"""Scale rows to one L2 norm, so that row gradients have similar norms; and append a constant input."""
+"""Scale rows to one L2 norm, so that row gradients have similar norms; append inputs to rows."""
 
 from __future__ import annotations
+
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +10,10 @@ from numpy.typing import NDArray
 from tacit.rows import Dense, Sparse
 
 
-def scale_to_norm(rows: Dense | Sparse, length: float) -> Dense | Sparse:
+Flat = TypeVar("Flat", Dense, Sparse)
+
+
+def scale_to_norm(rows: Flat, length: float) -> Flat:
     """Scale rows to an L2 norm; zero rows stay zero."""
     if isinstance(rows, Dense):
         matrix = np.asarray(
@@ -36,6 +41,26 @@ def append_constant(rows: Dense | Sparse, value: float) -> Dense | Sparse:
         values=np.insert(values, ends, np.float32(value)),
         width=rows.width + 1,
     )
+
+
+def append_columns(rows: Dense, more: Dense) -> Dense:
+    """Append further inputs to all rows."""
+    return Dense(matrix=np.hstack([rows.matrix, more.matrix]), width=rows.width + more.width)
+
+
+def append_dense(rows: Sparse, more: Dense) -> Sparse:
+    """Append inputs that every row has to rows that are mostly zero."""
+    extra = more.width
+    starts = rows.starts + extra * np.arange(len(rows.starts))
+    is_more = np.zeros(starts[-1], np.bool_)
+    is_more[(starts[1:, None] - extra + np.arange(extra)).ravel()] = True
+    columns, values = np.empty(starts[-1], np.int32), np.ones(starts[-1], np.float32)
+    columns[~is_more] = rows.columns
+    columns[is_more] = np.tile(np.arange(rows.width, rows.width + extra, dtype=np.int32), len(rows))
+    if rows.values is not None:
+        values[~is_more] = rows.values
+    values[is_more] = more.matrix.ravel()
+    return Sparse(starts=starts, columns=columns, values=values, width=rows.width + extra)
 
 
 def _compute_factors(lengths: NDArray[np.floating], length: float) -> NDArray[np.float64]:

@@ -61,6 +61,8 @@ def _refuse(model: StoredModel, to: str) -> None:
         )
     elif model.settings.quantise is not None:
         why = "columns that features.quantise turns into channels"
+    elif model.settings.has_encoder and model.roles.text:
+        why = "texts that are read by a frozen encoder"
     elif model.sources.reader is not None or model.fitted.projection is not None:
         why = "images that are read by a frozen network or a projection"
     if why:

@@ -19,7 +19,7 @@ from tacit import plan as plans
 from tacit.assembly.feature_sources import (
     FeatureSources,
     find_client_secret,
-    find_image_reader,
+    find_reader,
 )
 from tacit.assembly.rows import build_empty_table, encode_inputs
 from tacit.errors import PlanError, RunError
@@ -215,9 +215,7 @@ def load(
     require_permission(
         folder / run_folder.MODEL_FACTS, stored, allow_code=allow_code, module=module
     )
-    sources = FeatureSources(
-        secret=_find_secret(folder, job), reader=find_image_reader(roles, settings)
-    )
+    sources = FeatureSources(secret=_find_secret(folder, job), reader=find_reader(roles, settings))
     parts = _find_parts(folder, network, job, find_parts)
     encoder = None
     if job is not None and parts is not None:

@@ -46,8 +46,8 @@ class Observer(Protocol):
     def fetched(self, what: str, done: int, total: int | None) -> None:
         """More bytes of a data set have arrived."""
 
-    def pictures(self, done: int, total: int) -> None:
-        """A frozen network has read more images."""
+    def encoded(self, what: str, done: int, total: int) -> None:
+        """A frozen network has read more images or texts (`what`)."""
 
 
 class Silence:
@@ -68,7 +68,7 @@ class Silence:
     def fetched(self, what: str, done: int, total: int | None) -> None:
         """Ignore."""
 
-    def pictures(self, done: int, total: int) -> None:
+    def encoded(self, what: str, done: int, total: int) -> None:
         """Ignore."""
 
 
@@ -103,7 +103,7 @@ class ObserverGroup:
         for member in self._members:
             member.fetched(what, done, total)
 
-    def pictures(self, done: int, total: int) -> None:
+    def encoded(self, what: str, done: int, total: int) -> None:
         """Pass on."""
         for member in self._members:
-            member.pictures(done, total)
+            member.encoded(what, done, total)

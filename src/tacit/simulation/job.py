@@ -142,7 +142,7 @@ class Job:
 
     def _prepare(self, plan: Plan) -> SimulatedData:
         return prepare(
-            plan, self.draws, self.input_rows, self.observer.fetched, self.observer.pictures
+            plan, self.draws, self.input_rows, self.observer.fetched, self.observer.encoded
         )
 
     def _prepare_setting(self, name: str, setting: Setting) -> Setting:

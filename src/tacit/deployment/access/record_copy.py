@@ -97,6 +97,6 @@ class CopyingObserver:
         """Pass on."""
         self._inner.fetched(what, done, total)
 
-    def pictures(self, done: int, total: int) -> None:
+    def encoded(self, what: str, done: int, total: int) -> None:
         """Pass on."""
-        self._inner.pictures(done, total)
+        self._inner.encoded(what, done, total)

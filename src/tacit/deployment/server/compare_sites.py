@@ -33,6 +33,12 @@ class _Aspect(NamedTuple):
 _ASPECTS = (
     _Aspect(lambda seen: _pictures(seen.pixels), "scale the pictures to one size"),
     _Aspect(
+        lambda seen: (
+            f"a text encoder with the hash {seen.encoder}" if seen.encoder else "no encoder"
+        ),
+        "use the same files of features.encoder",
+    ),
+    _Aspect(
         lambda seen: _columns("a range of numbers", seen.ranges), "check the columns of its file"
     ),
     _Aspect(lambda seen: _columns("categories", seen.categories), "check the columns of its file"),

@@ -35,7 +35,7 @@ from tacit.deployment.confirmation import (
     run_digest,
     sign_digest,
 )
-from tacit.deployment.shared_projection import check_projection
+from tacit.deployment.shared_projection import check_encoder, check_projection
 from tacit.deployment.site import client_parts
 from tacit.deployment.site.approval.approvals import is_still_approved
 from tacit.deployment.site.approval.permission import (
@@ -411,7 +411,9 @@ class Participation:
         plan, columns = self.plan, self.rows.table.columns
         projection = terms.read_projection()
         sources = gather_feature_sources(columns, plan.features, projection=projection)
-        width = sources.reader.width if sources.reader else terms.seen.pixels
+        image_reader, text_reader = features.split_reader(sources.reader)
+        check_encoder(terms.seen.encoder, text_reader.digest if text_reader else "")
+        width = image_reader.width if image_reader else terms.seen.pixels
         check_projection(plan, projection, width)
         fitted = fit_features(plan, terms.seen.statistics(), columns, sources)
         inputs = (

@@ -1,4 +1,4 @@
-"""Frozen pretrained networks as image features; their outputs are cached.
+"""Frozen pretrained networks as features of images and texts; their outputs are cached.
 
 Importing this package needs PyTorch; `features` imports it only when a plan names a network.
 """
@@ -19,9 +19,12 @@ from tacit.errors import DataError
 from tacit.features.frozen.checkpoint import load_checkpoint_view
 from tacit.features.frozen.efficientnet import EfficientNetLite0
 from tacit.features.frozen.row_cache import RowCache
+from tacit.features.frozen.text import build_text_reader
 from tacit.features.frozen.view import NetworkView
 from tacit.features.image import Reader
 from tacit.rows import find_picture_shape
+
+__all__ = ["build_frozen_reader", "build_text_reader"]
 
 Ticks = Callable[[int, int], None]
 """Called with the number of images that are done, and the total number."""
@@ -91,7 +94,7 @@ class _CachedReader:
                 f"features.image = {self.name!r} requires square images, grey or RGB, got"
                 f" {pictures.shape[1]:,} values per image; crop or scale them to squares first"
             )
-        found = self.kept.find(pictures)
+        found = self.kept.find(picture.tobytes() for picture in pictures)
         while len(missing := found.missing(_CHUNK)):
             found.add(missing, self._read(pictures[missing], *shape))
             self.ticks(found.done, len(pictures))

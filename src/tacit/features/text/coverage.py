@@ -53,7 +53,7 @@ def measure_coverage(
     texts, only = _draw_sample(frame, columns), Columns(text=("text",))
     plain = replace(Features(), words="unicode", text="binary", counts="counts", buckets=50_000)
     every = _count_words(texts, only, plain)
-    if settings.text == "listed":
+    if settings.word_form == "listed":
         data, offsets = get_text_bytes(texts, only, settings)
         starts, _, values = count_listed(data, offsets, listed, settings.words == "unicode")
         seen = _sum_rows(starts, values)

@@ -12,10 +12,10 @@ from tacit.rows import Mixed, Rows, Sparse
 
 
 def count_wordless_rows(rows: Rows, columns: Columns, settings: Features, fitted: Fitted) -> int:
-    """Count encoded rows without a word; 0 if there is no text, or if it is neither hashed nor
-    listed.
+    """Count encoded rows without a word; 0 if there is no text, if it is neither hashed nor listed,
+    or if an encoder reads it too.
     """
-    if not columns.text or settings.text in ("words", "pieces"):
+    if not columns.text or settings.has_encoder or settings.text in ("words", "pieces"):
         return 0
     if settings.text == "sequence":
         tokens = rows.inputs.tokens if isinstance(rows.inputs, Mixed) else rows.inputs

@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import Ge, Le
+from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
 from tacit.column_statistics.common_values import LEAST_CLIENTS
@@ -15,7 +16,15 @@ from tacit.plan.tables.rows.share import SUPPRESS
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
 
-Text = Literal["binary", "listed", "sequence", "words", "pieces"]
+WordForm = Literal["binary", "listed", "sequence", "words", "pieces"]
+Text = Literal[WordForm, "encoder", "encoder+listed", "encoder+binary"]
+
+
+def _join_forms(value: object) -> object:
+    """Turn a list such as `["encoder", "listed"]` into its name, `encoder+listed`."""
+    if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
+        return "+".join(sorted(value, key=lambda one: one != "encoder"))
+    return value
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -44,10 +53,16 @@ class Quantise:
 class Features:
     """How rows become input features."""
 
-    text: Text = "binary"
+    text: Annotated[Text, BeforeValidator(_join_forms)] = "binary"
     """What the model reads of a text: which hashed words occur (`binary`); which words of a public
-    list (`listed`); or the sequence of hashed words (`sequence`, for `embedding` and `lstm`), of
-    words (`words`, for `bilstm`) or of word pieces (`pieces`, for `encoder`).
+    list (`listed`); the output of a frozen text encoder (`encoder`), also with words
+    (`["encoder", "listed"]`); or the sequence of hashed words (`sequence`, for `embedding` and
+    `lstm`), of words (`words`, for `bilstm`) or of word pieces (`pieces`, for the model `encoder`).
+    """
+    encoder: Name = "minilm"
+    """`encoder`: the frozen network: `minilm` (all-MiniLM-L6-v2, 384 numbers per text), or a folder
+    with a text network that `transformers` or sentence-transformers can load (safetensors weights;
+    none of its code is run). Outputs are computed once and cached.
     """
     buckets: Annotated[int, Ge(2), Le(50_000_000)] = 5000
     """Number of hash buckets; `listed`: number of words of the list, the most frequent first."""
@@ -81,7 +96,9 @@ class Features:
     base: Annotated[int, Ge(2), Le(1_000_003)] = 31
     """`letters`: base of the rolling hash."""
     length: Annotated[int, Ge(1), Le(100_000)] = 300
-    """`sequence`, `words`, `pieces`: maximum number per row; longer texts are truncated."""
+    """`sequence`, `words`, `pieces`: maximum number per row; longer texts are truncated. `encoder`:
+    maximum number of word pieces, at most what the network can read; fewer are faster.
+    """
     stop_words: bool = False
     """Remove common English words first."""
     min_count: Count = 1
@@ -139,6 +156,24 @@ class Features:
     """
     quantise: Quantise | None = None
 
+    @property
+    def word_form(self) -> WordForm | None:
+        """How words are read; None if only an encoder reads the text."""
+        match self.text:
+            case "encoder":
+                return None
+            case "encoder+listed":
+                return "listed"
+            case "encoder+binary":
+                return "binary"
+            case _:
+                return self.text
+
+    @property
+    def has_encoder(self) -> bool:
+        """Whether a frozen encoder reads the text."""
+        return self.text.startswith("encoder")
+
 
 def problems(plan: Plan) -> list[str]:
     """List settings under which rows cannot become the model's inputs, one sentence each."""
@@ -172,9 +207,9 @@ def _unread(plan: Plan) -> list[str]:
 
 
 def _words(features: Features) -> list[str]:
-    if features.words == "letters":
+    if features.words == "letters" or features.word_form is None:
         return []
-    if features.text in ("words", "pieces"):
+    if features.word_form in ("words", "pieces"):
         return [
             f"features.words cannot be used with features.text = {features.text!r}, whose words"
             " are the model's own; remove it"
@@ -194,13 +229,13 @@ def _words(features: Features) -> list[str]:
 
 
 def _list(features: Features) -> list[str]:
-    if features.text == "listed":
+    if features.word_form == "listed":
         required = (
             "features.list is required with features.text = 'listed': a language such as 'en', or a"
             " file with one word per line"
         )
         return [] if features.list else [required]
-    if features.text == "binary":
+    if features.word_form == "binary":
         if features.rarity and not features.list:
             return [
                 f"features.rarity = {features.rarity:g} requires a public word list; set"
@@ -217,9 +252,9 @@ def _list(features: Features) -> list[str]:
 
 def _terms(features: Features) -> list[str]:
     """List contradictory settings of counts and n-grams."""
-    if features.text not in ("binary", "listed"):
+    if features.word_form not in ("binary", "listed"):
         return _meaningless(features, "counts", "ngrams", "characters")
-    if features.text == "listed":
+    if features.word_form == "listed":
         return _meaningless(features, "ngrams", "characters")
     found = [
         f"features.{key} requires features.words = 'unicode', since 'letters' keeps the published"

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _MOST_WEIGHTS = 1_000_000_000
 """Weights between hidden layers: 4 GB as float32, for each of several copies in training."""
 
+FLAT: tuple[Text, ...] = ("binary", "listed", "encoder", "encoder+listed", "encoder+binary")
+"""Forms of text that make one row of numbers."""
+
 Width = Annotated[int, Ge(1), Le(100_000)]
 Widths = Annotated[Many[Width], Len(0, 100)]
 
@@ -25,7 +28,7 @@ Widths = Annotated[Many[Width], Len(0, 100)]
 class Logistic:
     """Logistic regression."""
 
-    reads: ClassVar[tuple[Text, ...]] = ("binary", "listed")
+    reads: ClassVar[tuple[Text, ...]] = FLAT
     hidden: ClassVar[tuple[int, ...]] = ()
     name: Literal["logistic"] = "logistic"
     bias: bool = True
@@ -51,7 +54,7 @@ class Logistic:
 class MLP:
     """A feed-forward network with ReLU between its layers."""
 
-    reads: ClassVar[tuple[Text, ...]] = ("binary", "listed")
+    reads: ClassVar[tuple[Text, ...]] = FLAT
     name: Literal["mlp"] = "mlp"
     hidden: Annotated[
         Many[Width],
@@ -67,7 +70,7 @@ class MLP:
 class LSTMStep:
     """An LSTM layer with the whole row as its only step, then a feed-forward network."""
 
-    reads: ClassVar[tuple[Text, ...]] = ("binary", "listed")
+    reads: ClassVar[tuple[Text, ...]] = FLAT
     name: Literal["lstm_step"] = "lstm_step"
     hidden: Widths = ()
     """Widths of the hidden layers."""
@@ -155,7 +158,7 @@ class ViT:
 class OwnModule:
     """Your own `nn.Module`, constructed with the arguments `inputs` and `outputs`."""
 
-    reads: ClassVar[tuple[Text, ...]] = ("binary", "listed", "sequence")
+    reads: ClassVar[tuple[Text, ...]] = (*FLAT, "sequence")
     name: Annotated[str, Own("models"), Needs(f"a class as {OWN}")]
     """A class as `package.module:name`, in an installed package or in a folder of PYTHONPATH, or an
     entry point of the group `tacit.models` ([extend.md](guides/extend.md)). With `@sha256:` and the

@@ -178,6 +178,8 @@ def _list_files(plan: Plan) -> Iterator[str]:
         yield features.list
     if features.image not in _KNOWN_NETWORKS:
         yield features.image
+    if features.has_encoder and features.encoder not in _KNOWN_CHECKPOINTS:
+        yield features.encoder
     if isinstance(plan.model, Encoder) and plan.model.checkpoint not in _KNOWN_CHECKPOINTS:
         yield plan.model.checkpoint
     if isinstance(plan.codec, HashComb) and plan.codec.agreed:

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from msgspec.structs import asdict
 
+from tacit.assembly.feature_sources import find_encoder_digest
 from tacit.column_statistics.common_values import find_common_values
 from tacit.column_statistics.number_format import NumberFormat
 from tacit.column_statistics.rounded_range import round_outward
@@ -63,7 +64,8 @@ def compute_disclosed_statistics(plan: Plan, rows: SiteRows, policy: Policy) -> 
     count as unknown. The ends of ranges are rounded, with enough clients at or beyond each end,
     unless the policy's `disclosures` has "exact_ranges". What the plan's schema states is not
     disclosed. Missing numbers are disclosed where enough
-    clients lack one, and a number format where the cells of enough clients show it.
+    clients lack one, and a number format where the cells of enough clients show it. The hash of a
+    frozen text encoder is public.
     """
     table, client, limits = rows.table, rows.table.columns.client, policy.limits
     settings = replace(
@@ -89,7 +91,14 @@ def compute_disclosed_statistics(plan: Plan, rows: SiteRows, policy: Policy) -> 
         if _clients_without(table.train, name, client) >= limits.min_clients_per_value
     )
     formats = select_disclosed_formats(plan, table.habits, limits)
-    return replace(seen, categories=categories, ranges=ranges, missing=missing, formats=formats)
+    return replace(
+        seen,
+        categories=categories,
+        ranges=ranges,
+        missing=missing,
+        formats=formats,
+        encoder=find_encoder_digest(table.columns, plan.features),
+    )
 
 
 def select_disclosed_formats(plan: Plan, habits: Habits, limits: Limits) -> dict[str, NumberFormat]:
