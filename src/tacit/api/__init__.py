@@ -334,6 +334,7 @@ class Run:
             statement=privacy.statement,
             unprotected=tuple(privacy.unprotected),
             rests_on=privacy.rests_on,
+            frozen=data.describe_frozen_network(self.plan.features, self.plan.data.columns),
         )
 
     @property

@@ -18,6 +18,7 @@ from tacit.data.load import load, resolve_columns
 from tacit.data.named.catalogue import list_data_sets
 from tacit.data.named.entry import NamedDataSet
 from tacit.data.named.vectors import load_vectors
+from tacit.data.named.weights import describe_frozen_network
 from tacit.data.named.word_lists import find_word_list, load_word_list
 from tacit.data.new_rows import clean_as_in_training, list_input_columns, read_new_rows
 from tacit.data.public import read_public_rows, set_aside
@@ -41,6 +42,7 @@ __all__ = [
     "build_starter",
     "clean_as_in_training",
     "compute_label_shares",
+    "describe_frozen_network",
     "describe_similar_names",
     "divide",
     "divide_test",

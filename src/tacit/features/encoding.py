@@ -75,11 +75,7 @@ def scale_rows(inputs: Inputs, settings: Features) -> Inputs:
     neither.
     """
     if settings.row_norm is not None and not isinstance(inputs, Mixed):
-        inputs = (
-            scale_to_norm(inputs, settings.row_norm)
-            if isinstance(inputs, Dense)
-            else scale_to_norm(inputs, settings.row_norm)
-        )
+        inputs = scale_to_norm(inputs, settings.row_norm)
     if settings.constant and not isinstance(inputs, Mixed):
         inputs = append_constant(inputs, settings.constant)
     return inputs
@@ -160,8 +156,9 @@ def _encode_text(
     numbers = encode_texts(frame, columns, split_reader(reader)[1], fitted.encoder)
     if words is None:
         return numbers
+    words = scale_to_norm(words, 1.0)
     assert isinstance(words, Sparse), "no sequence is joined with an encoder"
-    return append_dense(scale_to_norm(words, 1.0), numbers)
+    return append_dense(words, numbers)
 
 
 def _encode_words(

@@ -24,7 +24,6 @@ from tacit.features.text.listed_words import compute_bucket_rarity, select_commo
 from tacit.features.text.text_reader import TextReader
 from tacit.plan import Columns, Features
 
-
 TextForm = Literal["", "hashed words", "listed words", "word table", "encoder output"]
 
 AnyReader = Reader | TextReader

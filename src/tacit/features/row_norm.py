@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.rows import Dense, Sparse
 
 
-Flat = TypeVar("Flat", Dense, Sparse)
-
-
-def scale_to_norm(rows: Flat, length: float) -> Flat:
+def scale_to_norm(rows: Dense | Sparse, length: float) -> Dense | Sparse:
     """Scale rows to an L2 norm; zero rows stay zero."""
     if isinstance(rows, Dense):
         matrix = np.asarray(

@@ -60,7 +60,8 @@ def export_model(
             f"export to {to!r}: columns are quantised with the clients' secret, which an export"
             " would disclose; use `tacit predict` where the secret is kept"
         )
-    as_run = to == "safetensors" or (to == "hub" and not isinstance(model.network, Layered))
+    has_layers = isinstance(model.network, Layered) and not model.settings.has_encoder
+    as_run = to == "safetensors" or (to == "hub" and not has_layers)
     stored = export.RunModel(tensors=model.learner.tensors(model.vector), facts=model.facts)
     export.write(out, to, stored if as_run else build_form(model, to), card)
     try:

