@@ -19,7 +19,7 @@ from tests.deployment.local_post import GENEROUS, owner, rehearsed
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from tests.text_networks import WORDS, write_text_network  # noqa: E402
+from tests.text_networks import WORDS, write_text_network
 
 
 @pytest.fixture(autouse=True)
