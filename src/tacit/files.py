@@ -40,6 +40,12 @@ def replace_file(path: Path, content: bytes | bytearray) -> None:
     sync_folder(path.parent)
 
 
+def has_link(root: Path, path: Path) -> bool:
+    """Whether a path below `root` is a symbolic link, or leads through one."""
+    inner = path.relative_to(root).parts
+    return any(root.joinpath(*inner[: count + 1]).is_symlink() for count in range(len(inner)))
+
+
 def sync_folder(folder: Path) -> None:
     """Make renames inside a folder durable."""
     handle = os.open(folder, os.O_RDONLY)

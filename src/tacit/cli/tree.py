@@ -31,6 +31,7 @@ from tacit.cli.site import (
 from tacit.cli.site import check as site_check
 from tacit.cli.site import doctor as site_doctor
 from tacit.cli.site import init as site_init
+from tacit.cli.site import ui as site_ui
 from tacit.cli.top import (
     check,
     export,
@@ -109,6 +110,7 @@ SITE = Branch(
             "join": join.join,
             "leave": join.leave,
             "status": status.status,
+            "ui": site_ui.ui,
             "doctor": site_doctor.doctor,
         },
         "Decide and account": {

@@ -32,7 +32,15 @@ def load_templates() -> Environment:
     environment.filters["size"] = phrasing.format_size
     environment.filters["duration"] = phrasing.format_duration
     environment.filters["moment"] = _format_moment
+    environment.filters["utc"] = format_utc
     return environment
+
+
+def format_utc(time: str | None) -> str:
+    """A time of a log or ledger, to the minute; a day stays a day."""
+    if not time:
+        return "unknown"
+    return f"{time[:16].replace('T', ' ')} UTC" if "T" in time else time
 
 
 def _format_moment(seconds: float) -> str:

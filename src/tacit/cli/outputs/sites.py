@@ -260,6 +260,34 @@ class AllowedParts(TypedDict):
     """`allow.codecs`."""
 
 
+class HeldColumnOutput(TypedDict):
+    """A column of a site's file."""
+
+    name: str
+    """Name of the column."""
+    filled: int
+    """Cells that are not empty."""
+    distinct: int
+    """Number of different values."""
+    roles: list[str]
+    """For what the policy lets plans use it."""
+    identifies: bool
+    """Whether it is the client column or a quasi-identifier."""
+
+
+class HoldingsOutput(TypedDict):
+    """What a site's file holds, in numbers."""
+
+    rows: int
+    """Number of rows."""
+    clients: int | None
+    """Number of clients; null if site.toml does not say who they are."""
+    nameless: int
+    """Rows that name no client."""
+    columns: list[HeldColumnOutput]
+    """Every column."""
+
+
 class SiteStatusOutput(TypedDict):
     """A site: its identity, policy, spent privacy budget and runs."""
 
@@ -301,3 +329,5 @@ class SiteStatusOutput(TypedDict):
     """Entries of the ledger: rows that runs received."""
     runs: list[SiteRunOutput]
     """Every run at this site."""
+    holdings: HoldingsOutput | None
+    """What the file of rows holds, in numbers; null without --count."""

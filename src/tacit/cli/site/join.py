@@ -8,7 +8,6 @@ import functools
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -124,18 +123,10 @@ def leave(folder: SiteFolder) -> None:
     Examples:
       tacit site leave hospital-a
     """
-    from tacit.deployment.site.site_folder import find_joined_process
+    from tacit.deployment.upkeep.leaving import leave_server
 
-    number = find_joined_process(folder)
-    if number is None:
-        raise RunError(f"{folder}: no process of this site is running; nothing to stop")
-    os.kill(number, signal.SIGTERM)
-    for _ in range(100):
-        if find_joined_process(folder) is None:
-            tables.line(f"{folder}: left")
-            return
-        time.sleep(0.1)
-    raise RunError(f"{folder}: process {number} is still running, possibly in training; try again")
+    leave_server(folder)
+    tables.line(f"{folder}: left")
 
 
 def forget(

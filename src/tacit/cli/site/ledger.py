@@ -52,6 +52,7 @@ def show(
       tacit site ledger show hospital-a --client-id p0042
       tacit site ledger show ledger.db --json
     """
+    from tacit.privacy.site_ledger.contents import summarise_contents
     from tacit.privacy.site_ledger.spending import format_micro
 
     file = find_ledger(file)
@@ -60,7 +61,7 @@ def show(
         _show_client(file, book, client, as_json)
         return
     charged = sorted(book.totals(), key=lambda one: (-one.life.micro, one.person))
-    facts = _facts(book)
+    facts = summarise_contents(book)
     if as_json:
         clients = [_client_to_json(one) for one in charged]
         tables.print_json("ledger/1", {"ledger": str(file), **facts, "clients": clients})
@@ -266,37 +267,6 @@ def open_ledger(file: Path) -> SiteLedger:
         raise LedgerError(f"{file} is not a file; give the path of a site's ledger, or its folder")
     # Nothing is charged here, so limits and delta do not matter.
     return SiteLedger(file, limits=Limits(), delta=1e-5)
-
-
-def _facts(book: SiteLedger) -> dict[str, Any]:
-    from tacit.privacy.site_ledger.decisions import DECISION_KINDS
-
-    entries = list(book.entries())
-    kinds = [entry.kind for entry in entries]
-    counter, head = book.receipt()
-    charged = kinds.count("reserved")
-    rows = [entry.body["rows_of_all_runs"] for entry in entries if entry.kind == "disclosed"]
-    return {
-        "entries": counter,
-        "head": head.hex(),
-        "exchanges": charged,
-        "unanswered": charged - kinds.count("stored"),
-        "rows_disclosed": rows[-1] if rows else 0,
-        "losses_accepted": kinds.count("loss accepted"),
-        "clients_erased": kinds.count("erased"),
-        "restores": kinds.count("restored"),
-        "decisions": [
-            {
-                "run": entry.body["run"],
-                "verdict": entry.kind,
-                "day": entry.body["day"],
-                "by": entry.body["by"],
-                "reason": entry.body["reason"],
-            }
-            for entry in entries
-            if entry.kind in DECISION_KINDS
-        ],
-    }
 
 
 def _client_to_json(one: ClientSpending) -> dict[str, Any]:

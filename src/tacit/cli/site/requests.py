@@ -19,14 +19,6 @@ if TYPE_CHECKING:
     from tacit.deployment.site.owner import Owner
     from tacit.privacy.site_ledger.decisions import Verdict
 
-_SECTIONS = (
-    ("warnings", "READ FIRST"),
-    ("who", "who asks"),
-    ("does", "what it does"),
-    ("leaves", "what leaves"),
-    ("costs", "privacy loss"),
-    ("left", "what is left"),
-)
 Target = Annotated[
     str,
     typer.Argument(
@@ -158,7 +150,7 @@ def _decide(
     question = {"approved": "Approve this run?", "refused": "Refuse this run?"}[verdict]
     if not yes and not typer.confirm(question, err=True):
         raise RunError(f"{folder}: nothing was decided")
-    seen = {"micro_epsilon_left": budget.left, "clients_charged": len(budget.charged)}
+    seen = budget.describe_seen()
     made = decide(
         owner, judged.request, verdict, by=f"{getpass.getuser()}, command", reason=reason, seen=seen
     )
@@ -193,8 +185,10 @@ def _describe(owner: Owner, judged: JudgedRequest) -> RequestView:
 
 
 def _print(folder: Path, judged: JudgedRequest, view: RequestView, *, plan: bool = False) -> None:
+    from tacit.deployment.site.approval.wording import SECTIONS
+
     tables.line(f"run {view.run}: {view.state}, first asked {view.first_asked}")
-    for name, heading in _SECTIONS:
+    for name, heading in SECTIONS:
         for place, sentence in enumerate(getattr(view, name)):
             tables.say(f"  {heading + ':' if place == 0 else '':15}{sentence}")
     tables.say(f"  {'statement:':15}{view.statement}")
@@ -213,6 +207,8 @@ def _print(folder: Path, judged: JudgedRequest, view: RequestView, *, plan: bool
 
 
 def _as_json(owner: Owner, judged: JudgedRequest) -> dict[str, Any]:
+    from tacit.deployment.site.approval.wording import SECTIONS
+
     request, decision = judged.request, judged.decision
     facts: dict[str, Any] = {
         "run": request.run,
@@ -235,5 +231,5 @@ def _as_json(owner: Owner, judged: JudgedRequest) -> dict[str, Any]:
         view = asdict(_describe(owner, judged))
     except TacitError as error:
         return {**facts, "error": str(error), "view": None}
-    names = (*(name for name, _ in _SECTIONS), "statement", "plan_text")
+    names = (*(name for name, _ in SECTIONS), "statement", "plan_text")
     return {**facts, "error": "", "view": {name: view[name] for name in names}}

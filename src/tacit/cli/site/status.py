@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from tacit.errors import RunError
 
 if TYPE_CHECKING:
     from tacit.deployment.site.site_folder import SiteSettings
+    from tacit.deployment.upkeep.holdings import Holdings
     from tacit.deployment.upkeep.run_status import RunStatus
     from tacit.privacy.policy import Policy
 
@@ -23,6 +25,10 @@ def status(
     run: Annotated[
         str | None, typer.Argument(metavar="[RUN]", help="Show one run in full.")
     ] = None,
+    count: Annotated[
+        bool,
+        typer.Option("--count", help="Also read your file, and count rows, clients and columns."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show a site's connection, policy, spent privacy budget and runs.
@@ -33,10 +39,12 @@ def status(
     \b
     Examples:
       tacit site status hospital-a
+      tacit site status hospital-a --count
       tacit site status hospital-a readmissions-1 --json
     """
     from tacit.deployment.site.site_folder import load_owner, read_policy, read_site_settings
     from tacit.deployment.site.stored_runs import list_ended_runs, list_open_runs
+    from tacit.deployment.upkeep.holdings import count_holdings
     from tacit.deployment.upkeep.run_status import summarise_runs
 
     if run is not None:
@@ -49,18 +57,50 @@ def status(
     owner = load_owner(folder)
     facts |= {"open_runs": list_open_runs(owner), "records_of_ended_runs": list_ended_runs(owner)}
     runs = summarise_runs(owner)
+    held = count_holdings(owner, policy) if count else None
     if as_json:
         each = [one.to_json() for one in runs.values()]
         tables.print_json(
-            "site-status/1", {**facts, "told": statistics, "disclosed": disclosed, "runs": each}
+            "site-status/1",
+            {
+                **facts,
+                "told": statistics,
+                "disclosed": disclosed,
+                "runs": each,
+                "holdings": None if held is None else asdict(held),
+            },
         )
         return
     for what, text in _format_site(folder, facts):
         tables.line(f"{what + ':':{_LABEL}}{text}")
     for sentence in (*map(_describe_statistics, statistics), *map(_describe_disclosed, disclosed)):
         tables.line(sentence)
+    if held is not None:
+        _print_holdings(held)
     if runs:
         tables.table(_HEADINGS, [_format_run(one) for one in runs.values()])
+
+
+def _print_holdings(held: Holdings) -> None:
+    clients = "unknown" if held.clients is None else f"{held.clients:,}"
+    counts = {"rows held": f"{held.rows:,}", "clients held": clients}
+    for what, text in counts.items():
+        tables.line(f"{what + ':':{_LABEL}}{text}")
+    rows = [
+        (
+            one.name,
+            f"{one.filled:,}",
+            f"{one.distinct:,}",
+            ", ".join(one.roles) or "nothing",
+            "yes" if one.identifies else "no",
+        )
+        for one in held.columns
+    ]
+    tables.table(
+        ("column", "filled cells", "different values", "a plan may use it as", "identifies"),
+        rows,
+        prose=(0, 3),
+    )
 
 
 _LABEL = 33

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacit.files import replace_file
+from tacit.files import has_link, replace_file
 from tacit.log_lines import get_utc_time
 from tacit.protocol.messages.signed_message import MessageSubject
 
@@ -58,7 +58,7 @@ class ContactBook:
         paths = sorted((self.folder / "runs").glob(f"*/{CONTACTS}"))
         return {
             **_read(self.folder / CONTACTS),
-            **{path.parent.name: _read(path) for path in paths},
+            **{path.parent.name: _read(path) for path in paths if not has_link(self.folder, path)},
         }
 
 

@@ -166,7 +166,9 @@ def list_open_runs(owner: Owner) -> list[str]:
     return [
         folder.name
         for folder in folders
-        if not (folder / ENDED).exists() and _holds_any(folder, OFFER, ROOT)
+        if not folder.is_symlink()
+        and not (folder / ENDED).exists()
+        and _holds_any(folder, OFFER, ROOT)
     ]
 
 

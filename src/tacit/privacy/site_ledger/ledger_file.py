@@ -26,6 +26,8 @@ from tacit.privacy.site_ledger.chain import (
 
 VERSION = 1
 _PATIENCE_SECONDS = 60.0
+_INCREMENTAL = 2
+"""SQLite's number for `auto_vacuum = INCREMENTAL`."""
 _TABLES = (
     "CREATE TABLE entries (number INTEGER PRIMARY KEY, content BLOB NOT NULL, hash BLOB NOT NULL)",
     (
@@ -203,7 +205,9 @@ class LedgerFile:
                 self.file.chmod(0o600)
 
     def _open_tables(self) -> None:
-        self._execute("PRAGMA auto_vacuum = INCREMENTAL")  # takes effect in a new file only
+        # Takes effect in a new file only, but writes to every file: others would verify it again.
+        if self._execute("PRAGMA auto_vacuum").fetchone()[0] != _INCREMENTAL:
+            self._execute("PRAGMA auto_vacuum = INCREMENTAL")
         if self._execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             self._execute("PRAGMA journal_mode = WAL")
         for setting in ("synchronous = FULL", "cell_size_check = ON", "trusted_schema = OFF"):

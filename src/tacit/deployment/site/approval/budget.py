@@ -32,6 +32,10 @@ class Budget:
         """What is left of the limit for the client that was charged most."""
         return max(0, (self.limit or 0) - self.largest)
 
+    def describe_seen(self) -> dict[str, int]:
+        """What a decision keeps of the budget as its owner saw it."""
+        return {"micro_epsilon_left": self.left, "clients_charged": len(self.charged)}
+
     def count_without(self, cost: RunCost) -> int:
         """How many clients have less left than a run may cost, so that they drop out of it."""
         if cost.epsilon is None or self.limit is None:

@@ -21,7 +21,7 @@ from tacit.deployment import bodies
 from tacit.deployment.bodies import Offer
 from tacit.deployment.site.approval.bound_facts import BoundFacts, hash_bound
 from tacit.errors import PlanError, WireError
-from tacit.files import replace_file
+from tacit.files import has_link, replace_file
 from tacit.log_lines import get_utc_time
 
 REQUESTS = "requests"
@@ -116,9 +116,13 @@ class RequestQueue:
         return "changed" if known else "new"
 
     def find(self, run: str) -> ApprovalRequest | None:
-        """The request of a run; None if there is none. An unreadable file is as none."""
+        """The request of a run; None if there is none. An unreadable file is as none,
+        and so is one behind a symbolic link.
+        """
+        path = self._path(run)
+        if has_link(self._folder.parent, path):
+            return None
         try:
-            path = self._path(run)
             facts: dict[str, Any] = json.loads(path.read_bytes())
             found = ApprovalRequest(
                 bound=facts["bound"],

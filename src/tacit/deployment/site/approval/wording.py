@@ -26,6 +26,15 @@ from tacit.printable import printable, quote_name
 from tacit.privacy.policy import Policy, Requirements
 from tacit.privacy.statement.prose_rows import describe_planned_disclosure
 
+SECTIONS = (
+    ("warnings", "READ FIRST"),
+    ("who", "who asks"),
+    ("does", "what it does"),
+    ("leaves", "what leaves"),
+    ("costs", "privacy loss"),
+    ("left", "what is left"),
+)
+"""Lists of a request in words, in the order in which an owner reads them, with their headings."""
 _MOST_NAMES = 20
 _IN_THE_CLEAR = {
     "clients": "the number of your clients",
@@ -89,13 +98,13 @@ def describe_asker(bound: dict[str, Any]) -> list[str]:
     """Who asks, as far as the site can know it."""
     server = f"The server {bound['server'] or 'of this site'}"
     if bound["authority"]:
-        server += f", under the certificate authority {bound['authority'][:16]}…"
+        server += f", under the certificate authority {bound['authority'][:16]}…,"
     who = (
         f"The coordinator with the key {bound['coordinator'][:16]}… signed the offer."
         if bound["coordinator"]
         else "The offer carries no coordinator's signature: it comes from the server's own machine."
     )
-    return [f"{server}, asks.", who]
+    return [f"{server} asks.", who]
 
 
 def describe_cost(cost: RunCost) -> list[str]:
