@@ -80,6 +80,20 @@ def test_an_untouched_ledger_is_verified_once(
     charge(guard, 3)
 
 
+def test_a_ledger_that_somebody_only_read_is_not_verified_again(
+    guard: LedgerGuard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tacit.privacy.policy import SiteLedger
+
+    before = guard.file.stat().st_mtime_ns
+    for _ in range(2):
+        with closing(SiteLedger(guard.file, limits=Limits(), delta=1e-5)) as other:
+            assert other.receipt().counter > 1
+    assert guard.file.stat().st_mtime_ns == before
+    monkeypatch.setattr(SiteLedger, "verify", lambda book: pytest.fail("verified again"))
+    charge(guard, 2)
+
+
 def test_a_deleted_ledger_is_not_begun_anew(guard: LedgerGuard) -> None:
     for file in guard.file.parent.glob(f"{LEDGER}*"):
         file.unlink()
