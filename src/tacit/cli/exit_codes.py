@@ -87,6 +87,7 @@ EXTRAS = {
     "google": "site",
     "httpx": "site",
     "starlette": "ui",
+    "tomlkit": "ui",
     "uvicorn": "server",
     "pyarrow": "arrow",
     "sklearn": "sklearn",

@@ -15,7 +15,7 @@ from tacit.errors import RunError
 
 if TYPE_CHECKING:
     from tacit.deployment.site.site_folder import SiteSettings
-    from tacit.deployment.upkeep.holdings import Holdings
+    from tacit.deployment.upkeep.holdings import SiteHoldings
     from tacit.deployment.upkeep.run_status import RunStatus
     from tacit.privacy.policy import Policy
 
@@ -81,7 +81,7 @@ def status(
         tables.table(_HEADINGS, [_format_run(one) for one in runs.values()])
 
 
-def _print_holdings(held: Holdings) -> None:
+def _print_holdings(held: SiteHoldings) -> None:
     clients = "unknown" if held.clients is None else f"{held.clients:,}"
     counts = {"rows held": f"{held.rows:,}", "clients held": clients}
     for what, text in counts.items():

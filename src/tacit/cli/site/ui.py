@@ -26,8 +26,8 @@ def ui(
     """Show a site in the browser: who asks, what leaves, what was spent, what is left, how to stop.
 
     The owner approves or refuses runs, edits the policy and verifies the
-    ledger. Beside every button stands its command. It works while `tacit
-    site join` runs. The terminal shows a link that works once. Beyond this
+    ledger. Every button shows its command. It works while `tacit site
+    join` runs. The terminal shows a link that works once. Beyond this
     machine, the pages require TLS and a password.
 
     \b

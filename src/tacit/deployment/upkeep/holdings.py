@@ -31,7 +31,7 @@ class HeldColumn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Holdings:
+class SiteHoldings:
     """The rows of a site in numbers. `clients` is None if site.toml does not say who they are, or the
     file lacks the column; `nameless` counts rows that name no client.
     """
@@ -42,7 +42,7 @@ class Holdings:
     columns: tuple[HeldColumn, ...]
 
 
-def count_holdings(owner: Owner, policy: Policy | None) -> Holdings:
+def count_holdings(owner: Owner, policy: Policy | None) -> SiteHoldings:
     """Read the file of a site's rows and count; raise PlanError for a named data set, DataError if the
     file cannot be read.
     """
@@ -54,7 +54,7 @@ def count_holdings(owner: Owner, policy: Policy | None) -> Holdings:
     frame = read_file(owner.source, read_as)[0]
     clients, nameless = _count_clients(frame, owner)
     identifying = {owner.unit.client, *owner.unit.quasi_identifiers}
-    return Holdings(
+    return SiteHoldings(
         rows=frame.height,
         clients=clients,
         nameless=nameless,

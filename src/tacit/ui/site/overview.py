@@ -110,7 +110,7 @@ def _list_events(owner: Owner) -> tuple[tuple[str, dict[str, Any]], ...]:
 
 
 def measure_changes(folder: Path) -> tuple[Any, ...]:
-    """Changes whenever a page of the site may have changed. No file is opened, but for the lock of the
+    """Changes whenever a page of the site may have changed. No file is opened except the lock of the
     process that has joined.
     """
     names = (SETTINGS, POLICY, CONTACTS, LEDGER, f"{LEDGER}-wal", REQUESTS, "runs")

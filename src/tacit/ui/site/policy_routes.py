@@ -1,4 +1,4 @@
-"""The policy as a form with the file beside it. A change is shown as lines that differ, with its effects,
+"""The policy as a form next to the file. A change is shown as lines that differ, with its effects,
 before it is saved.
 """
 

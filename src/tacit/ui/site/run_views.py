@@ -28,7 +28,7 @@ class NoSuchRequest(TacitError):  # noqa: N818 - the page says that there is non
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class QuestionCard:
     """The answer to one of the five questions, with the page that says more."""
 
     question: str
@@ -57,32 +57,32 @@ def list_runs(found: SiteOverview) -> list[tuple[RunStatus, str]]:
     return [(one, describe_state(found, one.run, asked.get(one.run))) for one in runs]
 
 
-def list_answers(found: SiteOverview) -> list[Answer]:
+def list_answers(found: SiteOverview) -> list[QuestionCard]:
     """The five questions of a data officer, each answered in one card."""
     waiting, budget = len(found.waiting), found.budget
     runs = list(found.runs.values())
     rows = sum(one.rows for one in runs)
     opened = len(found.open_runs)
     return [
-        Answer(
+        QuestionCard(
             question="Who asked?",
             figure=f"{waiting} wait{'s' if waiting == 1 else ''}" if waiting else "nobody waits",
             note=f"{opened} run{' is' if opened == 1 else 's are'} open here",
             link="#waiting" if waiting else "#runs",
         ),
-        Answer(
+        QuestionCard(
             question="What left?",
             figure=format_size(sum(one.bytes for one in runs)),
             note=f"in {sum(one.responses for one in runs):,} responses; {rows:,} rows",
             link="#runs",
         ),
-        Answer(
+        QuestionCard(
             question="What was spent?",
             figure=format_micro(budget.largest),
             note="epsilon in all runs, most charged client",
             link="/ledger",
         ),
-        Answer(
+        QuestionCard(
             question="What is left?",
             figure=NONE if budget.limit is None else _shorten(budget.left),
             note="nothing may be charged: no limit is set"
@@ -90,7 +90,7 @@ def list_answers(found: SiteOverview) -> list[Answer]:
             else f"epsilon, of {_shorten(budget.limit)} per client in all runs",
             link="/ledger",
         ),
-        Answer(
+        QuestionCard(
             question="How do I stop it?",
             figure="online" if found.process is not None else "offline",
             note="stop one run, or all of them",

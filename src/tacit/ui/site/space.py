@@ -13,7 +13,7 @@ from tacit.deployment.doctor.finding import Finding
 from tacit.deployment.site.approval.approvals import open_ledger
 from tacit.deployment.site.owner import Owner
 from tacit.deployment.site.site_folder import SETTINGS, load_owner
-from tacit.deployment.upkeep.holdings import Holdings, count_holdings
+from tacit.deployment.upkeep.holdings import SiteHoldings, count_holdings
 from tacit.errors import TacitError
 from tacit.ui.site.overview import SiteOverview, measure_changes, read_overview
 
@@ -22,7 +22,7 @@ _REST = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class ButtonResult:
     """What a button computed: when (seconds since 1970), and the result or why there is none."""
 
     value: Any = None
@@ -39,9 +39,9 @@ class SiteSpace:
         self._owner: tuple[int, Owner] | None = None
         self._overview: tuple[tuple[Any, ...], SiteOverview] | None = None
         self._read_again = 0.0
-        self.verified: Outcome | None = None
-        self.counted: Outcome | None = None
-        self.diagnosed: Outcome | None = None
+        self.verified: ButtonResult | None = None
+        self.counted: ButtonResult | None = None
+        self.diagnosed: ButtonResult | None = None
 
     @property
     def lock(self) -> threading.RLock:
@@ -78,26 +78,26 @@ class SiteSpace:
                 book = open_ledger(load_owner(self.folder))
                 try:
                     book.verify()
-                    self.verified = Outcome(value=book.receipt().counter)
+                    self.verified = ButtonResult(value=book.receipt().counter)
                 finally:
                     book.close()
             except TacitError as error:
-                self.verified = Outcome(problem=str(error))
+                self.verified = ButtonResult(problem=str(error))
 
     def count_rows(self) -> None:
         """Count what the file of rows holds."""
         owner = self.owner()
         try:
-            found: Holdings = count_holdings(owner, owner.policy())
-            self.counted = Outcome(value=found)
+            found: SiteHoldings = count_holdings(owner, owner.policy())
+            self.counted = ButtonResult(value=found)
         except TacitError as error:
-            self.counted = Outcome(problem=str(error))
+            self.counted = ButtonResult(problem=str(error))
 
     def diagnose(self) -> None:
         """Check machine, folder and server as `tacit site doctor` does."""
         found: list[tuple[str, Finding]] = [("machine", one) for one in diagnose_machine()]
         found += [("site", one) for one in diagnose_site(self.folder)]
-        self.diagnosed = Outcome(value=found)
+        self.diagnosed = ButtonResult(value=found)
 
 
 def _read_change(path: Path) -> int:
