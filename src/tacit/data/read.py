@@ -17,6 +17,7 @@ import polars as pl
 from polars import selectors
 
 from tacit.data.headers import seems_headerless
+from tacit.data.parts import join_parts, list_parts, names_several_files
 from tacit.data.plain_text import get_file_kind, read_unpacked, refuse_binary, to_utf8
 from tacit.data.roles.roles import check_column_names
 from tacit.errors import DataError, MisfitError, did_you_mean
@@ -44,14 +45,15 @@ class NoHeader(MisfitError):  # noqa: N818 - it asks a question
 
 
 def is_file_source(source: str) -> bool:
-    """Whether a data source is a file, by its extension."""
-    return get_file_kind(source) in _READERS
+    """Whether a data source is a file or several, by its extension or a final `/`."""
+    return source.endswith("/") or get_file_kind(source) in _READERS
 
 
 def read_file(
     source: str, text: TextFormat | None = None, *, key: str = "data.source"
 ) -> tuple[pl.DataFrame, str]:
-    """Read a file's table; also return a note if its bytes needed repair.
+    """Read the table of a file, a folder or a pattern; also return a note on several files, or if
+    bytes needed repair.
 
     Edge cases: CSV cells are read as text, so "007" stays "007" in a text column; the separator is
     taken from the header line (comma, semicolon, tab or bar); a byte order mark is skipped; UTF-16
@@ -59,6 +61,19 @@ def read_file(
     is refused with its number. A file whose first line looks like a row is refused unless `text`
     says whether it holds names.
     """
+    if names_several_files(source):
+        return join_parts(list_files(source, key), key, lambda part: _read_one(part, text, key))
+    return _read_one(source, text, key)
+
+
+def list_files(source: str, key: str = "data.source") -> list[Path]:
+    """The files of a file source, in the order in which they are read."""
+    if names_several_files(source):
+        return list_parts(source, key, frozenset(_READERS))
+    return [Path(source).expanduser()]
+
+
+def _read_one(source: str, text: TextFormat | None, key: str) -> tuple[pl.DataFrame, str]:
     path = Path(source).expanduser()
     if not path.is_file():
         raise DataError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import glob
 import json
 from pathlib import Path
 from typing import Any
@@ -32,16 +33,22 @@ def load(path: Path, overrides: list[str] | None = None) -> Plan:
 def resolve_files(path: Path, plan: Plan) -> Plan:
     """Resolve the plan's data files against the plan's folder, where they exist there."""
     data, test = plan.data, plan.data.test_source
-    source = _near(path, data.source) if is_file(data) else data.source
+    source = find_near(path.parent, data.source) if is_file(data) else data.source
     found = dataclasses.replace(
-        data, source=source, test_source=_near(path, test) if test else None
+        data, source=source, test_source=find_near(path.parent, test) if test else None
     )
     return plan if found == data else dataclasses.replace(plan, data=found)
 
 
-def _near(path: Path, source: str) -> str:
-    near = path.parent / source
-    return str(near) if not source.startswith("~") and near.is_file() else source
+def find_near(folder: Path, source: str) -> str:
+    """Resolve a file, a folder or a pattern against `folder`, if it exists there."""
+    near = folder / source
+    if source.startswith("~"):
+        return source
+    if source.endswith("/"):
+        return f"{near}/" if near.is_dir() else source
+    is_there = near.is_file() or any(glob.iglob(str(near), recursive=True))
+    return str(near) if is_there else source
 
 
 def drop_foreign(tree: dict[str, Any], setting: str, overrides: list[str]) -> None:

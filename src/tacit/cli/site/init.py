@@ -94,7 +94,7 @@ def init(
     """
     from tacit.deployment.site.site_folder import POLICY, SiteSettings
 
-    source = _check_source(data)
+    source = _resolve_source(data)
     if bool(client) == one_client:
         raise PlanError(
             "tacit site init takes either --client COLUMN, the column that identifies the person of"
@@ -105,7 +105,7 @@ def init(
         require_same_fingerprint(f"the server {entry.address}", entry.fingerprint, fingerprint)
     settings = SiteSettings(
         name=entry.name,
-        data=str(source.resolve()) if source.exists() else data,
+        data=source,
         server=entry.address,
         authority="ca.crt" if entry.authority else None,
         client=client,
@@ -172,13 +172,25 @@ def _create_folder(place: Path, settings: SiteSettings, entry: _ServerEntry) -> 
     return write_request(place, entry.token), format_fingerprint(read_fingerprint(place))
 
 
-def _check_source(data: str) -> Path:
-    source = Path(data)
-    if not source.exists() and source.suffix:
+def _resolve_source(data: str) -> str:
+    """The absolute path of a file, folder or pattern, or the name of a data set as it is; raise
+    DataError if files are named and none is there.
+    """
+    from tacit.data.parts import names_several_files
+    from tacit.data.read import list_files
+
+    source = Path(data).expanduser()
+    if source.is_file():
+        return str(source.resolve())
+    if source.is_dir() or names_several_files(data):
+        place = f"{source.resolve()}{'/' if source.is_dir() else ''}"
+        list_files(place, "--data")
+        return place
+    if source.suffix:
         raise DataError(
             f"--data {data}: no such file; check the path, or give the name of a data set"
         )
-    return source
+    return data
 
 
 def _write_policy(target: Path, policy: Path | None) -> None:

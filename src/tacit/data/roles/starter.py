@@ -65,8 +65,9 @@ def build_starter(
     if not isinstance(table, str | Path):
         frame, _ = from_input_rows(table)
         source, name = GIVEN, "run"
-    elif is_file_source(str(table)):
-        frame, said, notes = _read_with_notes(str(table), said)
+    elif Path(table).is_dir() or is_file_source(str(table)):
+        place = f"{Path(table)}/" if Path(table).is_dir() else str(table)
+        frame, said, notes = _read_with_notes(place, said)
         source, name = (
             _name_from_plan(Path(table), Path(file)),
             re.sub(r"[^\w-]+", "-", _get_stem(table)).strip("-")[:60] or "run",
@@ -206,7 +207,7 @@ def _get_stem(table: str | Path) -> str:
 
 def _name_from_plan(table: Path, plan: Path) -> str:
     """The path of a file relative to the plan's folder, unless it is absolute."""
-    here = plan.parent
+    here, slash = plan.parent, "/" if table.is_dir() else ""
     if table.expanduser().is_absolute() or str(table).startswith("~") or here == Path():
-        return str(table)
-    return os.path.relpath(table, here)
+        return f"{table}{slash}"
+    return f"{os.path.relpath(table, here)}{slash}"

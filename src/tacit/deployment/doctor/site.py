@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from tacit.data.parts import names_several_files
+from tacit.data.read import is_file_source, list_files
 from tacit.deployment.doctor.finding import (
     Finding,
     check_certificate,
@@ -28,7 +30,7 @@ from tacit.deployment.site.site_folder import (
     read_policy,
     read_site_settings,
 )
-from tacit.errors import LedgerError, TacitError
+from tacit.errors import DataError, LedgerError, TacitError
 from tacit.privacy.policy import Limits, SiteLedger
 
 
@@ -163,7 +165,10 @@ def _check_peers(settings: SiteSettings) -> Finding:
 
 
 def _check_rows(folder: Path, settings: SiteSettings) -> Finding:
-    source = Path(find_source(folder, settings))
+    named = find_source(folder, settings)
+    if is_file_source(named) and names_several_files(named):
+        return _check_parts(named)
+    source = Path(named)
     if not source.exists():
         if source.suffix or source.is_absolute():
             return Finding(
@@ -188,6 +193,36 @@ def _check_rows(folder: Path, settings: SiteSettings) -> Finding:
             remedy=f"chmod o= {source}",
         )
     return Finding(subject="rows", state="ok", detail=f"{source} can be read")
+
+
+def _check_parts(source: str) -> Finding:
+    """Check rows in several files."""
+    try:
+        files = list_files(source, "data")
+    except DataError as error:
+        return Finding(
+            subject="rows",
+            state="problem",
+            detail=str(error),
+            remedy="set `data` in site.toml",
+        )
+    closed = [file for file in files if not os.access(file, os.R_OK)]
+    if closed:
+        return Finding(
+            subject="rows",
+            state="problem",
+            detail=f"{closed[0]} cannot be read",
+            remedy=f"chmod u+r {closed[0]}",
+        )
+    public = [file for file in files if os.name == "posix" and file.stat().st_mode & 0o007]
+    if public:
+        return Finding(
+            subject="rows",
+            state="warning",
+            detail=f"every user of this machine may read {public[0]}",
+            remedy=f"chmod -R o= {public[0].parent}",
+        )
+    return Finding(subject="rows", state="ok", detail=f"{len(files):,} files can be read")
 
 
 def _check_ledger(folder: Path) -> Iterator[Finding]:

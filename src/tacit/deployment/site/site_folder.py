@@ -30,6 +30,7 @@ from tacit.deployment.transport.server.endpoint import NODE_LOCK
 from tacit.errors import PeerError, PlanError, RunError
 from tacit.files import replace_file
 from tacit.plan.kinds import STRICT
+from tacit.plan.load import find_near
 from tacit.privacy.policy import Limits, Policy, PrivacyUnit, load_policy
 
 SETTINGS, KEY, SIGNS, SECRET, POLICY, LEDGER = (
@@ -171,9 +172,8 @@ def read_peers(folder: Path) -> dict[str, bytes]:
 
 
 def find_source(folder: Path, settings: SiteSettings) -> str:
-    """The source of the site's rows: a file, relative to the site's folder, or a named data set."""
-    path = folder / settings.data
-    return str(path) if path.exists() else settings.data
+    """The source of the site's rows: files, relative to the site's folder, or a named data set."""
+    return find_near(folder, settings.data)
 
 
 def read_policy(folder: Path) -> Policy | None:

@@ -8,15 +8,15 @@ import hashlib
 import hmac
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from tacit.data.read import is_file_source
 from tacit.deployment.bodies import Offer
 from tacit.deployment.deployable_plan import remove_simulation_settings
 from tacit.deployment.site.owner import Owner
-from tacit.deployment.site.rows.changed_rows import Change, fingerprint_file, read_change
+from tacit.deployment.site.rows.changed_rows import Change, fingerprint_files, read_change
 from tacit.deployment.site.stored_runs import hash_plan, read_plan
+from tacit.errors import DataError
 from tacit.privacy.policy import Policy, Requirements, find_measures_too_costly
 from tacit.privacy.site_ledger.chain import encode_canonical
 from tacit.privacy.site_ledger.decisions import BoundFacts, hash_bound
@@ -144,17 +144,16 @@ def fingerprint_data(owner: Owner) -> str:
 def _fingerprint_source(owner: Owner) -> str:
     if not is_file_source(owner.source):
         return ""
-    file = Path(owner.source).expanduser()
     try:
-        return _fingerprint_once(file, read_change(file), owner.secret)
-    except OSError:
+        return _fingerprint_once(owner.source, read_change(owner.source), owner.secret)
+    except (OSError, DataError):
         return "unreadable"
 
 
 @lru_cache(maxsize=4)
-def _fingerprint_once(file: Path, change: Change, secret: bytes) -> str:
-    """The fingerprint of a file that has not changed since it was read."""
-    return fingerprint_file(file, secret)
+def _fingerprint_once(source: str, change: Change, secret: bytes) -> str:
+    """The fingerprint of files that have not changed since they were read."""
+    return fingerprint_files(source, secret)
 
 
 __all__ = [

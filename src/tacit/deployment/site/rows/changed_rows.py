@@ -9,12 +9,15 @@ import hmac
 import os
 from pathlib import Path
 
-from tacit.data.read import is_file_source
+from tacit.data.parts import names_several_files
+from tacit.data.read import is_file_source, list_files
 from tacit.errors import DataError
 from tacit.files import replace_file
 
-Change = tuple[int, int, int]
-"""What the file system says about a file: when it last changed, its size and its number."""
+Change = tuple[tuple[str, int, int, int], ...]
+"""What the file system says about each file: its path, when it last changed, its size and its
+number.
+"""
 
 
 class ChangedRowsError(DataError):
@@ -22,33 +25,33 @@ class ChangedRowsError(DataError):
 
 
 class RowsWatch:
-    """Watches the file of a site's rows during one run.
+    """Watches the files of a site's rows during one run.
 
-    `path` keeps a keyed fingerprint of the file from the moment the run was opened, also over a
-    restart. The file is read again only if the file system says that it changed. A named data set
+    `path` keeps a keyed fingerprint of the files from the moment the run was opened, also over a
+    restart. They are read again only if the file system says that one changed. A named data set
     is public and not watched.
     """
 
     def __init__(self, path: Path, source: str, secret: bytes) -> None:
         self.path, self.source, self.secret = path, source, secret
-        self._file = Path(source).expanduser() if is_file_source(source) else None
+        self._is_watched = is_file_source(source)
         self._seen: Change | None = None
 
     def check(self) -> None:
-        """Raise ChangedRowsError if the file is not the one that the run was opened with."""
-        if self._file is None:
+        """Raise ChangedRowsError if the files are not those that the run was opened with."""
+        if not self._is_watched:
             return
         try:
-            now = read_change(self._file)
+            now = read_change(self.source)
             if now == self._seen:
                 return
-            found = fingerprint_file(self._file, self.secret)
-        except OSError as error:
+            found = fingerprint_files(self.source, self.secret)
+        except (OSError, DataError) as error:
             if not self.path.exists():
                 return  # the run begins; the reader of the rows reports what is wrong with the file
+            reason = error.strerror if isinstance(error, OSError) else "no file is there"
             raise ChangedRowsError(
-                f"{self.source}: the rows of this run cannot be read ({error.strerror}); put the"
-                " file back"
+                f"{self.source}: the rows of this run cannot be read ({reason}); put the file back"
             ) from None
         if not self.path.exists():
             replace_file(self.path, found.encode())
@@ -60,15 +63,23 @@ class RowsWatch:
         self._seen = now
 
 
-def read_change(file: Path) -> Change:
-    """What the file system says about a file now."""
-    found = os.stat(file)
-    return found.st_mtime_ns, found.st_size, found.st_ino
+def read_change(source: str) -> Change:
+    """What the file system says about the files of a source now."""
+    found = ((str(file), os.stat(file)) for file in list_files(source))
+    return tuple((name, one.st_mtime_ns, one.st_size, one.st_ino) for name, one in found)
 
 
-def fingerprint_file(file: Path, secret: bytes) -> str:
-    """Keyed fingerprint of a file's bytes."""
+def fingerprint_files(source: str, secret: bytes) -> str:
+    """Keyed fingerprint of the bytes of a source's files; of several also their names."""
     key = hmac.digest(secret, b"tacit rows of a run", "sha256")
-    with file.open("rb") as content:
-        digest = hashlib.file_digest(content, "sha256").digest()
-    return hmac.digest(key, digest, "sha256").hex()
+    digests = list[bytes]()
+    files = list_files(source)
+    for file in files:
+        with file.open("rb") as content:
+            digests.append(hashlib.file_digest(content, "sha256").digest())
+    if not names_several_files(source):
+        return hmac.digest(key, digests[0], "sha256").hex()
+    whole = hashlib.sha256(f"{len(files)} files\0".encode())
+    for file, digest in zip(files, digests, strict=True):
+        whole.update(hashlib.sha256(file.name.encode()).digest() + digest)
+    return hmac.digest(key, whole.digest(), "sha256").hex()

@@ -41,7 +41,11 @@ _FILES = (
 
 def is_place(source: str) -> bool:
     """Whether `data.source` names a place to read from, and not code or a named data set."""
-    return source == GIVEN or source.startswith("hf:") or source.lower().endswith(_FILES)
+    return source == GIVEN or source.startswith("hf:") or _names_files(source)
+
+
+def _names_files(source: str) -> bool:
+    return source.lower().endswith((*_FILES, "/"))
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -50,7 +54,8 @@ class Data:
 
     source: Annotated[Name, OrOwn("datasets", is_place)] = "newsgroups20"
     """A name from `tacit data list`, a file (`.csv` `.tsv` `.txt` `.data` `.json` `.jsonl` `.xlsx`
-    `.parquet` `.arrow`, also compressed as `.gz` or `.zst`), or `hf:NAME`. A relative path is
+    `.parquet` `.arrow`, also compressed as `.gz` or `.zst`), several files of one kind (a folder,
+    `rows/`, or a pattern, `rows/*.parquet`), or `hf:NAME`. A relative path is
     resolved against the plan's folder, then the working directory. Also a data set of your own, as
     `package.module:name` or an entry point of the group `tacit.datasets` ([extend.md](guides/extend.md)).
     """
@@ -167,8 +172,8 @@ def list_missing_test_rows(data: Data) -> list[str]:
 
 
 def is_file(data: Data) -> bool:
-    """Whether the source is a file, by its extension."""
-    return data.source.lower().endswith(_FILES)
+    """Whether the source is a file or several, by its extension or a final `/`."""
+    return _names_files(data.source)
 
 
 def _needs_roles(data: Data) -> bool:
