@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 SITE := $(VENV)/.docs
 READY := $(VENV)/.ready
+BROWSER := $(VENV)/.browser
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
 .PHONY: help setup run demo-sites test test-seeds test-wheel test-lowest test-newest wheel sbom coverage test-upgrade test-sites test-container images test-tutorials notebooks lint docs reference bench mutants clean
@@ -34,7 +35,15 @@ demo-sites: setup ## train between three sites with TLS, policies and ledgers on
 	$(BIN)/tacit rehearse examples/sites.toml
 	$(BIN)/tacit rehearse examples/sites.toml --compare
 
-test: lint ## check style, types and import rules, then run the tests
+# Root on a Debian or Ubuntu machine gets the browser; elsewhere those tests are skipped and say what to install.
+$(BROWSER): | $(READY)
+	@command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null \
+	|| { echo 'installing Chromium for the tests of the web pages; once'; \
+	     { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium; } \
+	       >$(VENV)/browser.log 2>&1 || echo 'it could not be installed; the tests in a browser are skipped'; }
+	@touch $@
+
+test: lint $(BROWSER) ## check style, types and import rules, then run the tests
 	$(BIN)/pytest -n 2
 
 SEEDS ?= $(shell seq 1 50)

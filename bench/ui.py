@@ -219,16 +219,17 @@ clients = 300
 [data.columns]
 client = "person"
 label = "risk"
+numeric = [{columns}]
 [codec]
 name = "plain"
 [model]
 name = "mlp"
-hidden = [200]
+hidden = [600, 200]
 [server]
 rounds = {rounds}
 evaluate_every = 5
 """
-_TURN = 10
+_TURN = 12
 """Rounds between opening and closing the page."""
 
 
@@ -236,7 +237,8 @@ def measure_cost(folder: Path, repeats: int) -> list[Figure]:
     """Rounds with the page open against rounds with it closed, in turns within one run."""
     rounds = 2 * _TURN * 4 * repeats
     _write_rows(folder / "rows.csv")
-    (folder / "plan.toml").write_text(_PLAN.format(rounds=rounds))
+    columns = ", ".join(f'"x{k}"' for k in range(40))
+    (folder / "plan.toml").write_text(_PLAN.format(rounds=rounds, columns=columns))
     runs = folder / "runs"
     with serve(_make(runs)) as served:
         command = [sys.executable, "-m", "tacit", "run", "plan.toml", "--quiet", "--no-report"]
@@ -245,7 +247,9 @@ def measure_cost(folder: Path, repeats: int) -> list[Figure]:
     ratios = _pair(_read_seconds(runs / "cost-1" / "record.jsonl"), turns)
     low, high = _interval(ratios)
     share = turns.cpu / turns.wall
+    typical = statistics.median(_read_seconds(runs / "cost-1" / "record.jsonl"))
     note = f"; 95 % interval {low:+.2%} to {high:+.2%}, {len(ratios)} pairs of {_TURN} rounds"
+    note += f" of {typical:.2f} s"
     return [
         Figure("cost of an open page", 100 * (statistics.median(ratios) - 1), 1.0, "%", note),
         Figure("its CPU time", 100 * share, 1.0, "% of one core"),

@@ -40,7 +40,8 @@ def write_hostile_run(root: Path) -> str:
     started, prepared, *rest = made_up.record(rounds=3)
     assert isinstance(started, Started)
     plan = {**started.plan, "name": EVIL, "baselines": [EVIL], "selected_by": EVIL}
-    plan["data"] = {**started.plan["data"], "source": EVIL, "label": EVIL}
+    plan["data"] = {**started.plan["data"], "source": EVIL}
+    plan["data"]["columns"] = {"label": EVIL, "text": [EVIL], "numeric": [EVIL]}
     entries = [
         replace(started, plan=plan, versions={EVIL: EVIL}),
         replace(prepared, source=EVIL, classes=[EVIL, "b", "c"], leaks=[EVIL]),
@@ -99,6 +100,27 @@ def test_no_path_leads_out_of_the_runs_folder(tmp_path: Path, name: str) -> None
     assert client.get(f"/compare?run={name}").status_code in (400, 404)
     started = client.post("/plans/start", headers=FORM, data={"plan": f"../{name}.toml"})
     assert started.status_code == 400
+
+
+def test_only_a_plan_of_the_plans_folder_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[object] = []
+    monkeypatch.setattr("tacit.ui.jobs.children._start", lambda *given: started.append(given))
+    plans, outside = tmp_path / "plans", tmp_path / "outside.toml"
+    (plans / "below").mkdir(parents=True)
+    for path in (outside, plans / ".hidden.toml", plans / "below" / "one.toml", plans / "one.txt"):
+        path.write_text("")
+    (plans / "link.toml").symlink_to(outside)
+    (plans / "folder.toml").mkdir()
+    client, _, _ = build_client(build_runs_pages(tmp_path / "runs", plans))
+    names = ["", str(outside), "../outside.toml", "below/one.toml", "./outside.toml", "one.txt"]
+    for name in [*names, ".hidden.toml", "link.toml", "folder.toml", "link.toml\0.toml", "*.toml"]:
+        answer = client.post("/plans/start", headers=FORM, data={"plan": name})
+        assert answer.status_code == 400, name
+    without, _, _ = build_client(build_runs_pages(tmp_path / "runs"))
+    assert without.post("/plans/start", headers=FORM, data={"plan": "a.toml"}).status_code == 400
+    assert started == []
 
 
 def test_symbolic_links_are_not_followed(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,11 +25,13 @@ from tacit.ui.records.safe_files import (
     open_inside,
     read_text_inside,
 )
-from tacit.ui.records.summaries import find_budget, read_totals, summarise_index
+from tacit.ui.records.summaries import find_budget, summarise_index
 
 MAX_INDEXES = 24
 LONG_RECORD = 8 << 20
 """The list reads only both ends of a longer record, and no page states its guarantee in words."""
+_STATE_AGAIN = 300
+"""Pause before the guarantee of a running run is stated again, as a multiple of its duration."""
 SPARK_WIDTH, SPARK_HEIGHT, _SPARK_POINTS = 100.0, 24.0, 40
 
 
@@ -36,6 +39,15 @@ class NoSuchRun(TacitError):  # noqa: N818 - the page says that there is none
     """There is no run of this name in the folder."""
 
     status = 404
+
+
+@dataclass(frozen=True)
+class _StatedPrivacy:
+    """A guarantee in words, for a record of some size; a running run keeps it for a while."""
+
+    size: int
+    until: float
+    figures: PrivacyFigures | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +77,7 @@ class RunCatalogue:
         self._lock = threading.RLock()
         self._indexes: OrderedDict[str, RecordIndex] = OrderedDict()
         self._rows: dict[str, tuple[tuple[float, ...], RunRow]] = {}
-        self._privacy: OrderedDict[str, tuple[int, PrivacyFigures | None]] = OrderedDict()
+        self._privacy: OrderedDict[str, _StatedPrivacy] = OrderedDict()
 
     def names(self) -> list[str]:
         """Names of all runs."""
@@ -110,19 +122,23 @@ class RunCatalogue:
     def state_privacy(self, name: str) -> PrivacyFigures | None:
         """The guarantee of a run in words, from its releases; None if the record is long or damaged.
 
-        Computed again only after the record has changed.
+        Computed again only after the record has changed; while the run works, only every now and
+        then, so that this takes a small share of the time.
         """
-        size = self._measure(name)[0]
+        size, began = self._measure(name)[0], time.monotonic()
         known = self._privacy.get(name)
-        if known is not None and known[0] == size:
-            return known[1]
+        if known is not None and (
+            known.size == size or (began < known.until and self.is_running(name))
+        ):
+            return known.figures
         found = None
         if 0 < size <= LONG_RECORD:
             try:
                 found = summarise_privacy(list(self.read_entries(name)))
             except TacitError:
                 found = None
-        self._privacy[name] = size, found
+        now = time.monotonic()
+        self._privacy[name] = _StatedPrivacy(size, now + _STATE_AGAIN * (now - began), found)
         while len(self._privacy) > MAX_INDEXES:
             self._privacy.popitem(last=False)
         return found
@@ -230,7 +246,7 @@ def build_row(index: RecordIndex, run: Summary, when: float) -> RunRow:
 
 
 def _describe_epsilon(index: RecordIndex) -> str:
-    totals = read_totals(index.last_spent)
+    totals = index.spent.last
     whole = prose.find_run_total(totals)
     if whole is not None:
         budget = find_budget(index.plan)

@@ -25,7 +25,6 @@ from tacit.runs.record import (
     Refused,
     Resumed,
     SiteMissing,
-    Spent,
     Started,
     Stored,
     Voted,
@@ -36,6 +35,7 @@ from tacit.ui.records.arm_curves import ArmCurves, RoundLine
 from tacit.ui.records.safe_files import open_inside
 from tacit.ui.records.scan import ScannedBlock, scan_block
 from tacit.ui.records.series import Series
+from tacit.ui.records.spent_totals import SpentTotals
 
 _BLOCK = 4 << 20
 MAX_LINE = 64 << 20
@@ -93,7 +93,7 @@ class RecordIndex:
         self.by_arm: dict[tuple[str, str], Entry] = {}
         self.audits: dict[str, Audited] = {}
         self.stored: deque[Stored] = deque(maxlen=_MAX_NAMES)
-        self._spent: Series[bytes] = Series()
+        self.spent = SpentTotals(self.path)
         self.voted: Series[_VotedLine] = Series()
         self.asked: Series[_ReleasedLine] = Series()
         self.asked_by_round: dict[int, int] = {}
@@ -236,9 +236,9 @@ class RecordIndex:
         places = block.places("spent", _SPENT_OF_RUN)
         chosen = [
             (place, block.content[slice(*places[place])])
-            for place in self._spent.select(len(places))
+            for place in self.spent.lines.select(len(places))
         ]
-        self._spent.extend_selected(chosen, len(places))
+        self.spent.lines.extend_selected(chosen, len(places))
 
     def _add_asked(self, block: ScannedBlock) -> None:
         places, chosen = block.places("released", _RELEASED_BY_RUN), []
@@ -302,18 +302,6 @@ class RecordIndex:
             return None
 
     # What pages ask for
-
-    def spent(self) -> list[Spent]:
-        """Totals after rounds, thinned out."""
-        found = map(self._parse_line, self._spent.points())
-        return [entry for entry in found if isinstance(entry, Spent)]
-
-    @property
-    def last_spent(self) -> Spent | None:
-        """Totals after the last round, as the run recorded them."""
-        line = self._spent.last
-        entry = self._parse_line(line) if line else None
-        return entry if isinstance(entry, Spent) else None
 
     @property
     def plan(self) -> dict[str, Any]:

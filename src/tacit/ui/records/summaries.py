@@ -15,7 +15,6 @@ from tacit.runs.record import (
     ByClass,
     Corrupted,
     DisclosedRows,
-    Spent,
     Spread,
     Started,
     WarmStarted,
@@ -31,7 +30,7 @@ def summarise_index(
     Without `privacy`, totals are those that the run recorded after its last round.
     """
     plan = index.plan
-    totals = read_totals(index.last_spent)
+    totals = index.spent.last
     started, corrupted = index.single.get("started"), index.single.get("corrupted")
     shared, warm = index.single.get("disclosed_rows"), index.single.get("warm_started")
     votes, found = index.voted.last, corrupted if isinstance(corrupted, Corrupted) else None
@@ -67,14 +66,6 @@ def list_begun_arms(index: RecordIndex) -> list[str]:
     begun = dict.fromkeys([*index.arms, *(arm for kind, arm in index.by_arm if kind == "finished")])
     order = [RUN, *index.plan.get("baselines", [])]
     return [name for name in dict.fromkeys([*order, *begun]) if name in begun]
-
-
-def read_totals(spent: Spent | None) -> tuple[Total, ...]:
-    """The totals of an entry; none if they cannot be read."""
-    try:
-        return tuple(Total(**total) for total in spent.totals) if spent else ()
-    except TypeError:
-        return ()
 
 
 def find_budget(plan: dict[str, Any]) -> float | None:

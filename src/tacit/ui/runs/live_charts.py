@@ -8,7 +8,7 @@ from tacit.report.figures import Summary
 from tacit.report.pages.charts import Figure, build_charts, build_figure
 from tacit.runs.record import RUN
 from tacit.ui.records.index import RecordIndex
-from tacit.ui.records.summaries import find_budget, read_totals
+from tacit.ui.records.summaries import find_budget
 
 Charts = dict[str, dict[str, Figure]]
 NAMES = ("metric", "epsilon", "bytes", "clients", "rejected", "loss", "spread")
@@ -59,7 +59,7 @@ def _by_round(lines: list[Figure], title: str, last: int) -> Figure:
 
 def _chart_epsilon(index: RecordIndex, last: int) -> Figure:
     """Epsilon per run by round; where that is not a useful bound, per update or per bit."""
-    spent = [(one.round_no, read_totals(one)) for one in index.spent()]
+    spent = index.spent.by_round()
     unit = choose_unit(spent[-1][1]) if spent else None
     if unit is None:
         return _by_round([], "epsilon", last)

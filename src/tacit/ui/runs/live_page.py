@@ -19,7 +19,7 @@ from tacit.ui.jobs.commands import describe_stop, resume_run, show_command
 from tacit.ui.jobs.workers import read_worker
 from tacit.ui.records.catalogue import RunCatalogue
 from tacit.ui.records.index import RecordIndex
-from tacit.ui.records.summaries import find_budget, list_begun_arms, read_totals
+from tacit.ui.records.summaries import find_budget, list_begun_arms
 from tacit.ui.rendering import render_part
 from tacit.ui.runs.live_charts import Charts, build_live_charts, describe_cohort
 
@@ -64,7 +64,7 @@ def _stage(index: RecordIndex, run: Summary, name: str) -> RunStage:
 
 def describe_budget(index: RecordIndex, *, finished: bool) -> str:
     """Epsilon spent against the budget, in one sentence; empty if no number is known."""
-    whole = prose.find_run_total(read_totals(index.last_spent))
+    whole = prose.find_run_total(index.spent.last)
     budget = find_budget(index.plan)
     if whole is None or whole.epsilon is None:
         return ""
