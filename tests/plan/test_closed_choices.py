@@ -15,7 +15,7 @@ import pytest
 
 from tacit import codecs, features, plan, server
 from tacit.assembly.agreement import RunFacts
-from tacit.assembly.exchanges import build_exchanges
+from tacit.assembly.exchanges import ServerParts, build_exchanges
 from tacit.assembly.server_side import ServerRows, build_first_model, choose_member_pace
 from tacit.assembly.warm_start import _training_settings as center_settings
 from tacit.codecs import qsgd
@@ -44,7 +44,7 @@ from tacit.protocol.exchanges.train import Train
 from tacit.randomness import Draws
 from tacit.rows import Lexicon
 from tacit.simulation.adversaries.behaviour import Misbehaving
-from tacit.simulation.arm import SimulatedArm
+from tacit.simulation.arm_clients import ArmClients
 from tacit.simulation.baselines.arms import list_arms
 from tacit.training import HeadPlace, compute_weights
 from tacit.training.compiled.optimizer import build_rule as compiled_rule
@@ -163,7 +163,7 @@ def token_decoder(key: str) -> object:
 
 
 CONSUMERS: dict[str, Callable[[], object]] = {
-    "Plan.regime": lambda: SimulatedArm._train(SimpleNamespace(regime=UNKNOWN), FACTS),  # type: ignore[arg-type]
+    "Plan.regime": lambda: ArmClients._train(SimpleNamespace(regime=UNKNOWN), ServerParts()),  # type: ignore[arg-type]
     "Plan.baselines": lambda: list_arms(unknown_baseline()),
     "Plan.baseline_settings": (
         lambda: unknown(plan.Plan(), "baseline_settings").gives_baselines_own_settings
@@ -175,7 +175,7 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     "Data.decimal": lambda: choose_formats(
         {"n": find_decimal_evidence(pl.Series(["1"]))}, UNKNOWN, True
     ),  # type: ignore[arg-type]
-    "Data.deal": lambda: SimulatedArm._learner(_arm_with_deal()),  # type: ignore[arg-type]
+    "Data.deal": lambda: ArmClients._learner(_arm_with_deal()),  # type: ignore[arg-type]
     "Schema.misfits": lambda: settle_misfits(
         FRAME,
         [Misfit("n", "out of range", pl.Series([True, False]))],

@@ -66,6 +66,7 @@ def run(
     folder: str | Path = RUNS,
     observer: simulation.Observer | None = None,
     on_entry: OnEntry | None = None,
+    cluster: str | None = None,
 ) -> Run:
     """Run a plan, or the plan in a TOML file, to its end and return the run.
 
@@ -75,9 +76,12 @@ def run(
     a notebook; `observer=tacit.Silence()` shows none.
 
     `on_entry(entry, folder)` is called with each entry of the record as it is written, and the run's
-    folder. If it raises an exception, a warning says so, and the run continues without it.
+    folder. If it raises an exception, a warning says so, and the run continues without it. `cluster`
+    is the address of a Ray cluster, as in `engine.cluster`.
     """
     made = load_plan(plan)
+    if cluster is not None:
+        made = replace(made, engine=replace(made.engine, cluster=cluster))
     check_observer(observer)
     check_callback(on_entry)
     if module is not None:
@@ -137,17 +141,21 @@ def resume(
     observer: simulation.Observer | None = None,
     on_entry: OnEntry | None = None,
     allow_code: bool = False,
+    cluster: str | None = None,
 ) -> Run:
     """Resume a stopped run, given by its path or its name in `folder`, and return it when finished.
 
     With `allow_code`, Python code that the run's plan names is imported and run. `on_entry` is called
-    as by `run`; its first entry is `Resumed`, and later entries replace those after that round.
+    as by `run`; its first entry is `Resumed`, and later entries replace those after that round. `cluster`
+    is as of `run`; "none" continues on this machine.
     """
     place = locate_run(check_run_name(run), Path(folder))
     check_observer(observer)
     check_callback(on_entry)
     with _watch(observer, on_entry) as watching:
-        done = simulation.resume(place, watching, rows, module, allow_code=allow_code)
+        done = simulation.resume(
+            place, watching, rows, module, allow_code=allow_code, cluster=cluster
+        )
     report.write(done)
     return Run(done, module=module, allow_code=allow_code)
 

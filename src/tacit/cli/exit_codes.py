@@ -94,6 +94,7 @@ EXTRAS = {
     "tensorboardX": "tensorboard",
     "mlflow": "mlflow",
     "wandb": "wandb",
+    "ray": "cluster",
 }
 """Optional packages, and the extra of Tacit that installs each."""
 

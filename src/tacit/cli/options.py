@@ -165,6 +165,22 @@ LogOrPlan = Annotated[
         help="As --log of tacit run; `plan` uses the [track] table of the run's plan.",
     ),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Compute on a Ray cluster: local:N, auto or HOST:PORT.",
+    ),
+]
+ClusterOrNone = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="As --cluster of tacit run; `none` continues on this machine.",
+    ),
+]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Do not write a report page.")]
 
 RUNS = Path("runs")

@@ -18,6 +18,7 @@ from tacit.plan.presets.privacy import Privacy
 from tacit.plan.tables import (
     audit,
     corrupt,
+    engine,
     features,
     ledger,
     local,
@@ -249,6 +250,7 @@ def problems(plan: Plan) -> list[str]:
         network: plan.network is not None,
         server: True,
         ledger: True,
+        engine: True,
         audit: plan.audit.canaries is not None,
         track: plan.track is not None,
     }

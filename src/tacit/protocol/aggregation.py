@@ -1,14 +1,15 @@
 """Summation of responses: who may contribute to a round's sum, and in which order sums are merged.
 
 Clients of the cohort contribute once each, with a weight both sides agreed on. Chunks of a cohort
-depend on the cohort alone, never on the number of workers, and are merged in order, so that
-floating-point sums are equal to the bit with any number of workers.
+depend on the cohort alone, never on the number of workers, and are merged in a fixed tree
+(`merge_tree.py`), so that floating-point sums are equal to the bit with any number of workers.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +17,16 @@ from numpy.typing import NDArray
 from tacit.errors import WireError
 from tacit.rows import Vector
 
-_CHUNKS = 16
-"""Approximate number of chunks: enough to keep any number of cores busy, few enough to merge
-cheaply.
+_FEWEST, _MOST, _LARGEST = 16, 256, 64
+"""A cohort has about 16 chunks, few enough to merge cheaply. A large one has up to 256 chunks of 64
+clients or more, enough for the cores of a cluster.
 """
 
 
 def split_into_chunks(cohort: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
     """Yield the cohort's chunks, in order; they depend on the cohort alone."""
-    size = max(1, -(-len(cohort) // _CHUNKS))
+    clients = len(cohort)
+    size = max(1, -(-clients // _MOST), min(-(-clients // _FEWEST), _LARGEST))
     for first in range(0, len(cohort), size):
         yield cohort[first : first + size]
 
@@ -130,6 +132,22 @@ class CollectedUpdates:
         """Take over updates collected elsewhere."""
         self._of |= other._of
         self.weight += other.weight
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The collected updates as arrays; the width is 0 if there are none."""
+        if not self._of:
+            nobody = np.empty(0, np.int64)
+            return {"names": nobody, "rows": np.empty((0, 0), np.float32), "weights": nobody}
+        names, rows, weights = self.value()
+        return {"names": names, "rows": rows, "weights": weights}
+
+    def add_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over updates that another process collected."""
+        rows = zip(
+            arrays["names"].tolist(), arrays["rows"], arrays["weights"].tolist(), strict=True
+        )
+        for name, row, weight in rows:
+            self.add(name, row, weight)
 
     def value(self) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
         """The senders in ascending order, their updates as rows, and their weights. Requires at

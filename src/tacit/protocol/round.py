@@ -26,6 +26,9 @@ from tacit.runs import record
 Names = NDArray[np.int64]
 """Public names of clients, in the order in which their responses are added."""
 
+Arrays = dict[str, NDArray[Any]]
+"""Arrays by name."""
+
 Foreseen = dict[str, NDArray[np.float32]]
 """What some clients would send, by the name of the exchange, a row for each of them."""
 
@@ -190,6 +193,17 @@ class Exchange(Protocol):
 
     def empty(self) -> Any:
         """The empty sum."""
+
+    def pack_total(self, total: Any) -> Arrays:
+        """The sum of some responses as arrays, for another process."""
+        arrays: Arrays = total.to_arrays()
+        return arrays
+
+    def unpack_total(self, arrays: Arrays) -> Any:
+        """The sum that another process packed; raise WireError if the arrays are not one."""
+        total = self.empty()
+        total.add_arrays(arrays)
+        return total
 
     def receive(self, intake: Intake, total: Any, frame: Frame) -> None:
         """Check one response and add it; raise WireError, with nothing added, if it does not match

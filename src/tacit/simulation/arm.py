@@ -5,16 +5,13 @@ evaluated.
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit import training
-from tacit.assembly.agreement import RunFacts, build_agreement
-from tacit.assembly.client_side import PrivateParts, SiteClients, build_learner, build_site
-from tacit.assembly.exchanges import ServerParts, build_exchanges, build_train
+from tacit.assembly.exchanges import ServerParts
 from tacit.assembly.server_side import (
     ServerRows,
     build_first_model,
@@ -22,99 +19,73 @@ from tacit.assembly.server_side import (
     build_release,
     choose_member_pace,
 )
-from tacit.plan import Local, Plan
-from tacit.privacy.claim import Claim
+from tacit.plan import Plan
 from tacit.protocol import loop
-from tacit.protocol.exchanges.train import Judge, Member, Train, UpdateExchange, nobody
+from tacit.protocol.exchanges.train import Judge, Member, nobody
 from tacit.protocol.loop import Arm, Desk, Evaluator
 from tacit.protocol.round import Carrier
-from tacit.protocol.site import OwnRows, Site
 from tacit.randomness import Draws
-from tacit.rows import Clients, Rows, Vector
-from tacit.runs import record, run_folder
+from tacit.rows import Vector
+from tacit.runs import record
 from tacit.runs.checkpoint import Checkpoint
 from tacit.runs.record import RUN
-from tacit.simulation.baselines.arms import central_settings, pooled
-from tacit.simulation.carrier import Helpers, simulation
+from tacit.simulation.arm_clients import ArmClients, ClientSetting
+from tacit.simulation.carrier import Helpers, Simulation, in_one_thread, simulation
 from tacit.simulation.evaluate import OneModel
-from tacit.simulation.facts import pooled_rows
 from tacit.simulation.prepared_rows import SimulatedData
 
 if TYPE_CHECKING:
     from tacit.simulation.adversaries.canaries import Canaries
+    from tacit.simulation.cluster.driver import Cluster, RemoteArm
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What the arms of a simulated run share: the desk, the root of its randomness, the rows, and a
-    module given in Python.
+    """What the arms of a simulated run share: the desk, the root of its randomness, the rows, a module
+    given in Python, and the cluster that computes responses (None: this machine does).
     """
 
     desk: Desk
     draws: Draws
     data: SimulatedData
     module: object | None = None
+    cluster: Cluster | None = None
 
-
-class Pooled(Train):
-    """Central training as a round: one client has all rows, with the plan's features."""
-
-    def __init__(self, setting: Setting, plan: Plan, site: Site) -> None:
-        super().__init__(site.agreement, setting.draws)
-        self._handed_over = pooled_rows(plan)
-
-    def claims(self, clients: int) -> tuple[Claim, ...]:
-        """The claim that all rows are in one place, and in what form."""
-        return (self._handed_over,)
+    @property
+    def for_clients(self) -> ClientSetting:
+        """The part of it that clients need."""
+        return ClientSetting(
+            folder=self.desk.folder,
+            identity=self.desk.fingerprints.identity,
+            draws=self.draws,
+            data=self.data,
+            module=self.module,
+        )
 
 
 class SimulatedArm:
-    """An arm ready to run on one machine."""
+    """An arm ready to run on this machine, or with its clients on a cluster."""
 
     def __init__(self, setting: Setting, name: str, plan: Plan) -> None:
-        self.setting, self.name, self.plan = setting, name, plan
-        self.regime = plan.regime
-        data, draws = setting.data, setting.draws
-        self.disclosure = data.disclosure if name == RUN else None
-        self.halves = self._set_validation_rows_aside()
-        plan = self.plan
-        self.learner = self._learner()
-        clients = self._clients()
-        facts = self._facts(clients)
-        self.agreement = build_agreement(self.plan, facts, self.learner)
-        self.site = self._site(clients)
-        self.exchanges = build_exchanges(self.plan, facts, self._train(facts), self.learner.head)
+        self.setting, self.name = setting, name
+        self.clients = clients = ArmClients(setting.for_clients, name, plan)
+        self.plan = plan = clients.plan
+        self.regime, self.disclosure, self.halves = plan.regime, clients.disclosure, clients.halves
+        self.learner, self.agreement, self.site = clients.learner, clients.agreement, clients.site
+        self.remote = self._open_on_cluster()
+        self.exchanges = clients.build_exchanges(self._build_server_parts())
         self.arm = Arm(
             name=name,
             plan=plan,
             exchanges=self.exchanges,
             first=self._first_model,
             evaluator=self._evaluator(),
-            draws=draws,
+            draws=setting.draws,
             optimizer=self.agreement.optimizer,
             crosses=self.regime != "central",
             in_rounds=self.regime != "local_only",
-            release=build_release(plan, self.agreement, len(clients)),
+            release=build_release(plan, self.agreement, len(self.site.names)),
         )
-
-    def _set_validation_rows_aside(self) -> tuple[Rows, Rows] | None:
-        """Set validation rows aside in central training, which keeps the pass with the best
-        validation loss.
-
-        A plan whose own regime is central trains on all rows.
-        """
-        plan, data, draws = self.plan, self.setting.data, self.setting.draws
-        chooses = plan.regime == "central" and plan.baseline_settings == "own"
-        if plan.personal or not (self.name == "central" or chooses):
-            return None
-        from tacit.simulation.baselines.early_stop import hold_rows_out
-        from tacit.simulation.baselines.own_baselines import choose_rate
-
-        halves = hold_rows_out(data.train, data.clients, draws.at("central", "validation"))
-        if halves and chooses:
-            rate = choose_rate(plan, halves, draws.at("central"), self.setting.module)
-            self.plan = replace(plan, local=rate)
-        return halves
 
     def run(self, checkpointed: Checkpoint | None) -> Checkpoint:
         """Run the arm to its last round."""
@@ -126,8 +97,7 @@ class SimulatedArm:
         )
         if self.regime == "local_only":
             return self._local_only(now)
-        helpers = self._helpers()
-        with simulation(self.site, self.exchanges, workers, helpers) as carrier:
+        with self._carrier(workers) as carrier:
             return loop.run_rounds(self.arm, desk, self._within_network(carrier), now)
 
     def _within_network(self, carrier: Carrier) -> Carrier:
@@ -141,10 +111,27 @@ class SimulatedArm:
             self.site,
             self.plan,
             self.setting.draws,
-            self._clients().sizes(),
+            self.clients.sizes,
             arm=self.name,
             note=self.setting.desk.note,
         )
+
+    def _open_on_cluster(self) -> RemoteArm | None:
+        """Let the actors of a cluster build the arm's clients; None if this machine computes their
+        responses, as for pooled rows.
+        """
+        cluster = self.setting.cluster
+        if cluster is None or self.regime == "central":
+            return None
+        return cluster.open_arm(self.clients)
+
+    def _carrier(self, workers: int) -> AbstractContextManager[Simulation]:
+        helpers = self._helpers()
+        if self.remote is not None:
+            return nullcontext(Simulation(self.site, self.remote.sum_chunks, helpers))
+        if self.setting.cluster is not None:
+            return in_one_thread(self.site, self.exchanges, helpers)
+        return simulation(self.site, self.exchanges, workers, helpers)
 
     def _taken_up(self, begun: Checkpoint) -> Checkpoint:
         """Accept a checkpoint of this arm if it matches the plan's model and clients, and the state
@@ -173,143 +160,20 @@ class SimulatedArm:
             self.arm.build_request_after(now.progress.round_no, None, now.arrays)
         )
 
-    def _learner(self) -> training.Learner:
-        data, plan, settings = self.setting.data, self.plan, self.plan.local
-        rows, holders = data.train, data.clients
-        if self.regime == "central":
-            from tacit.simulation.baselines.early_stop import give_to_one_client
-
-            settings = central_settings(plan.local, data.clients)
-            holders = pooled(data.clients)
-            if self.halves:
-                rows, holders = self.halves[0], give_to_one_client(self.halves[0])
-        elif self.disclosure:
-            rows, holders = self.disclosure.train, self.disclosure.holders
-        elif self.regime == "federated" and data.corruption is not None:
-            from tacit.simulation.adversaries.corruption import append_rows_before
-
-            rows, holders = append_rows_before(rows, holders, data.corruption)
-
-        def build(rows: Rows, holders: Clients) -> training.Learner:
-            return self._build_learner(settings, rows, holders)
-
-        match plan.data.deal:
-            case "once":
-                return build(rows, holders)
-            case "every_round":
-                if self.regime != "federated":
-                    return build(rows, holders)
-                from tacit.simulation.reshuffled_rows import ReshuffledRows
-
-                return ReshuffledRows(build, rows, holders, self.setting.draws.at("deal"))
-            case _:
-                assert_never(plan.data.deal)
-
-    def _build_learner(self, local: Local, rows: Rows, holders: Clients) -> training.Learner:
-        setting = self.setting
-        parts = PrivateParts(
-            folder=self._folder("model"), draws=setting.draws, lexicon=setting.data.lexicon
-        )
-        return build_learner(replace(self.plan, local=local), rows, holders, parts, setting.module)
-
-    def _folder(self, what: str) -> Path:
-        """The folder where clients store their part of the model, or their state of the codec."""
-        kept = self.setting.desk.folder / run_folder.PRIVATE
-        return kept / self.name if what == "model" else kept / f"{self.name}.{what}"
-
-    def _clients(self) -> Clients:
-        """The rows that each client trains on: its own, or one client with all of them."""
-        data = self.setting.data
-        if self.regime == "central":
-            return pooled(data.clients)
-        return self.disclosure.clients if self.disclosure else data.clients
-
-    def _facts(self, clients: Clients) -> RunFacts:
-        desk, draws = self.setting.desk, self.setting.draws
-        weights = training.compute_weights(self.plan.server, clients.sizes())
-        return RunFacts(
-            run=desk.folder.name,
-            identity=desk.fingerprints.identity,
-            clients=len(clients),
-            public=draws.publish("public"),
-            largest_weight=max(1, int(weights.max(initial=1))),
-            helpers=self._helper_keys(),
-            arm=self.name,
-        )
-
-    def _helper_keys(self) -> tuple[bytes, ...]:
-        if self.plan.secure_aggregation is None:
-            return ()
-        from tacit.simulation.helpers import draw_public_keys
-
-        return draw_public_keys(self.plan, self.setting.draws)
-
     def _helpers(self) -> Helpers:
         if self.plan.secure_aggregation is None:
             return ()
         from tacit.simulation.helpers import build_simulated_helpers
 
         return build_simulated_helpers(
-            self.plan, self.site, self.exchanges, self.setting.draws, self._folder("helpers")
+            self.plan, self.site, self.exchanges, self.setting.draws, self.clients.folder("helpers")
         )
 
-    def _site(self, clients: Clients) -> Site:
-        data, draws = self.setting.data, self.setting.draws
-        is_federated = self.regime == "federated"
-        corruption = data.corruption if is_federated else None
-        rows = self.disclosure.train if self.disclosure and is_federated else data.train
-        holders = clients
-        if corruption is not None:
-            from tacit.simulation.adversaries.corruption import append_rows_before
-
-            rows, holders = append_rows_before(rows, clients, corruption)
-        site = build_site(
-            self.plan,
-            self.agreement,
-            self.learner,
-            SiteClients(
-                names=range(len(clients)),
-                sizes=clients.sizes(),
-                root=draws,
-                rows=self._own_rows(rows, holders),
-                codec_folder=self._folder("codec"),
-                ledger_file=self._folder("ledger.safetensors") if is_federated else None,
-            ),
-        )
-        if is_federated and self.plan.negotiation is not None:
-            from tacit.assembly.negotiated import negotiate_in_simulation
-
-            negotiate_in_simulation(self.plan, site, draws, self._folder("negotiated"))
-        if corruption is not None:
-            from tacit.simulation.adversaries.behaviour import Misbehaving
-
-            site.behaviour = Misbehaving(
-                corruption.settings,
-                corruption.clients,
-                draws.at("attack"),
-                rows_before=corruption.before is not None,
-            )
-        return site
-
-    def _own_rows(self, rows: Rows, holders: Clients) -> OwnRows:
-        """The rows of clients: those they train on, and those on which they evaluate others."""
-        data = self.setting.data
-        if self.disclosure is None or not self.plan.data.local_test or self.plan.data.divide_test:
-            return OwnRows(rows, holders, data.own, data.own_clients)
-        tests = data.own_clients.select(self.disclosure.tests)
-        return OwnRows(rows, holders, data.own.take(tests.order), tests.in_place())
-
-    def _train(self, facts: RunFacts) -> UpdateExchange:
-        match self.regime:
-            case "central":
-                return Pooled(self.setting, self.plan, self.site)
-            case "federated" | "local_only":
-                parts = ServerParts(
-                    member=self._member(), judge=self._judge(), canaries=self._canaries()
-                )
-                return build_train(self.plan, facts, self.agreement, self.setting.draws, parts)
-            case _:
-                assert_never(self.regime)
+    def _build_server_parts(self) -> ServerParts:
+        """What the server adds to a round's sum; in central training nothing."""
+        if self.regime == "central":
+            return ServerParts()
+        return ServerParts(member=self._member(), judge=self._judge(), canaries=self._canaries())
 
     def _canaries(self) -> Canaries | None:
         """The canaries that take part, if the plan has any."""
@@ -345,7 +209,7 @@ class SimulatedArm:
             self.plan.data.share, self.plan.local, disclosure.clients_weight, clients
         )
         if pace != self.plan.local:
-            learner = self._build_learner(pace, disclosure.train, disclosure.holders)
+            learner = self.clients.build_learner_over(pace, disclosure.train, disclosure.holders)
         return build_member(
             learner,
             clients,
@@ -395,6 +259,7 @@ class SimulatedArm:
             site=self.site,
             tests=build_tests(self.plan, data, draws),
             draws=draws,
+            evaluate=None if self.remote is None else self.remote.evaluate,
             tick=lambda round_no, done, total: desk.observer.clients(
                 self.name, round_no, done, total
             ),

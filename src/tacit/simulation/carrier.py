@@ -1,9 +1,9 @@
 """A carrier for many clients on one machine, as one site. Workers respond for chunks of the cohort,
 so that only sums are transferred.
 
-Chunks depend on the cohort alone. Each is summed client by client, and chunks are merged in order,
-so floating-point sums are the same to the bit with any number of workers. At most a few chunks are
-processed at once, so memory does not grow with the cohort.
+Chunks depend on the cohort alone. Each is summed client by client, and chunks are merged in a fixed
+tree, so floating-point sums are the same to the bit with any number of workers. At most a few chunks
+are processed at once, so memory does not grow with the cohort.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ import numpy as np
 from tacit.errors import WireError
 from tacit.protocol import messages
 from tacit.protocol.aggregation import Intake, split_into_chunks
+from tacit.protocol.merge_tree import MergeTree
 from tacit.protocol.messages import Frame
 from tacit.protocol.round import Exchange, Gathered, Names, Refusal, Request, Tick
 from tacit.protocol.site import Site
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
 Work = Callable[[Exchange, Request], "Future[Gathered]"]
 """Compute the response of some clients in the background, as their sum."""
 
+SumChunks = Callable[[Exchange, Request, Tick], "Gathered | None"]
+"""The sum over all chunks of a cohort; None if nobody is asked."""
+
 Helpers = tuple[dict[str, "Helper"], ...]
 """The helpers in order, each by the name of the exchange that uses it."""
 
@@ -47,10 +52,10 @@ class Simulation:
     are separate parties.
     """
 
-    def __init__(self, site: Site, work: Work, workers: int, helpers: Helpers = ()) -> None:
-        self.site, self.workers, self.helpers = site, workers, helpers
+    def __init__(self, site: Site, sum_chunks: SumChunks, helpers: Helpers = ()) -> None:
+        self.site, self.helpers = site, helpers
         self.clients = len(site.names)
-        self._work = work
+        self._sum_chunks = sum_chunks
 
     def willing(self, cohort: Names) -> Names:
         """The clients of a cohort that have rows to train on."""
@@ -67,17 +72,10 @@ class Simulation:
                 np.array([name for name in request.to.tolist() if name not in refused], np.int64)
             )
         self._collude(exchange, request)
-        chunks = deque(split_into_chunks(request.to))
-        waiting: deque[Future[Gathered]] = deque()
         said = tuple(Refusal(sender=name, reason=why) for name, why in refused.items())
         found = Gathered(total=exchange.empty(), clients=0, bytes_up=0, refused=said)
-        while chunks or waiting:
-            while chunks and len(waiting) < 2 * self.workers:
-                chunk = chunks.popleft()
-                waiting.append(self._work(exchange, request.part(chunk)))
-            found = found.merged(waiting.popleft().result())
-            tick(found.clients + len(found.refused))
-        return found
+        more = self._sum_chunks(exchange, request, lambda done: tick(done + len(said)))
+        return found if more is None else found.merged(more)
 
     def _collude(self, exchange: Exchange, request: Request) -> None:
         """Show colluding attackers the updates they would honestly send, before any client responds
@@ -125,7 +123,37 @@ def simulation(
     assert site.learner is not None
     make = _threads if site.learner.parallel == "threads" else _processes
     with make(site, site.learner, exchanges, workers) as work:
-        yield Simulation(site, work, workers, helpers)
+        yield Simulation(site, partial(_sum_in_order, work, workers), helpers)
+
+
+@contextmanager
+def in_one_thread(
+    site: Site, exchanges: tuple[Exchange, ...], helpers: Helpers
+) -> Iterator[Simulation]:
+    """Yield the carrier of a simulation that trains in this process, which must not be forked: it is
+    attached to a cluster.
+    """
+    assert site.learner is not None
+    with _threads(site, site.learner, exchanges, 1) as work:
+        yield Simulation(site, partial(_sum_in_order, work, 1), helpers)
+
+
+def _sum_in_order(
+    work: Work, workers: int, exchange: Exchange, request: Request, tick: Tick
+) -> Gathered | None:
+    """Sum all chunks, a few at once; `tick` receives the number of clients that have finished."""
+    chunks = list(split_into_chunks(request.to))
+    tree, done, submitted = MergeTree[Gathered](len(chunks)), 0, 0
+    waiting: deque[Future[Gathered]] = deque()
+    for number in range(len(chunks)):
+        while submitted < min(len(chunks), number + 2 * workers):
+            waiting.append(work(exchange, request.part(chunks[submitted])))
+            submitted += 1
+        found = waiting.popleft().result()
+        done += found.clients + len(found.refused)
+        tree.add(0, number, found)
+        tick(done)
+    return tree.take_root()
 
 
 @contextmanager

@@ -39,6 +39,12 @@ class Models:
     round_no: int
 
 
+Evaluate = Callable[[Models, bool, Callable[[int], None]], list[Figures]]
+"""Evaluates clients' current models, or with True their models after training; called with the number
+of clients that are done.
+"""
+
+
 def evaluate_clients(
     models: Models, workers: int, after_training: bool, tick: Callable[[int], None]
 ) -> list[Figures]:
@@ -62,10 +68,17 @@ def _begin() -> None:
 
 
 def _evaluate(client: int) -> Figures:
-    worker: PersonalWorker = _inherited["worker"]
-    models: Models = _inherited["models"]
+    return evaluate_client(
+        _inherited["models"], _inherited["worker"], client, _inherited["after_training"]
+    )
+
+
+def evaluate_client(
+    models: Models, worker: PersonalWorker, client: int, after_training: bool
+) -> Figures:
+    """Evaluate one client's current model, or its model after the training it would do."""
     slot = models.site.slot(client)
-    if not _inherited["after_training"]:
+    if not after_training:
         return worker.evaluate_assembled(models.shared, slot, models.round_no, models.tests)
     return worker.evaluate_trained(
         models.shared, slot, slot.own.train(models.round_no), models.round_no, models.tests
@@ -157,7 +170,7 @@ def _none_as_zero(value: float) -> float:
 @dataclass(frozen=True, kw_only=True)
 class OwnModels:
     """Evaluates models with private parts: the shared part with the private parts of a round's
-    cohort.
+    cohort. `evaluate` does so elsewhere; None: in worker processes of this machine.
     """
 
     arm: str
@@ -166,6 +179,7 @@ class OwnModels:
     tests: training.Tests
     draws: Draws
     tick: Callable[[int, int, int], None]
+    evaluate: Evaluate | None = None
 
     def after_round(self, model: Vector, state: State, history: History) -> Evaluation:
         """Metrics of the new shared part with the private parts of this round's cohort."""
@@ -216,6 +230,8 @@ class OwnModels:
             if after_training:
                 self.tick(round_no - 1, done, len(clients))
 
+        if self.evaluate is not None:
+            return self.evaluate(models, after_training, tick)
         return evaluate_clients(models, self.plan.engine.workers, after_training, tick)
 
 

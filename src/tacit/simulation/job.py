@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tacit import plan as plans
 from tacit.assembly.own_parts import check_own_parts
@@ -31,6 +33,9 @@ from tacit.simulation.fingerprint import compute_data_fingerprints
 from tacit.simulation.numbers import Numbers
 from tacit.simulation.prepared_rows import SimulatedData, prepare
 from tacit.simulation.workers import children
+
+if TYPE_CHECKING:
+    from tacit.simulation.cluster.driver import Cluster
 
 
 def start(
@@ -67,14 +72,15 @@ def resume(
     module: object | None = None,
     *,
     allow_code: bool = False,
+    cluster: str | None = None,
 ) -> Path:
     """Resume a run from its last checkpoint and run it to its end; a finished run is not changed.
 
     A run's folder may come from anybody, so a class that its plan names is imported only with
-    `allow_code`.
+    `allow_code`, and only `cluster` names a cluster to attach to ("none": this machine).
     """
     run_folder.refuse_links(place)
-    plan = run_folder.read_plan(place)
+    plan = _choose_engine(place, run_folder.read_plan(place), cluster)
     if plan.data.source == GIVEN and input_rows is None:
         raise RunError(
             f"{place}: its rows were given in Python; resume it there with"
@@ -85,6 +91,25 @@ def resume(
         run_folder.remove_unfinished(place)
         observer.opened(place)
         return Job(place, plan, observer, input_rows, module, allow_code=allow_code).run()
+
+
+NO_CLUSTER = "none"
+"""In place of a cluster's address: this machine."""
+
+
+def _choose_engine(place: Path, plan: Plan, cluster: str | None) -> Plan:
+    """The plan with another cluster; RunError if it names one that this user has not named."""
+    if cluster is not None:
+        chosen = None if cluster == NO_CLUSTER else cluster
+        plan = replace(plan, engine=replace(plan.engine, cluster=chosen))
+        plans.check(plan)
+    elif plan.engine.attaches:
+        raise RunError(
+            f"{place}: its plan names the cluster {plan.engine.cluster!r}; resume it with --cluster"
+            f" {plan.engine.cluster} if that cluster may read its rows, or with --cluster"
+            f" {NO_CLUSTER}"
+        )
+    return plan
 
 
 class Job:
@@ -128,10 +153,14 @@ class Job:
             fingerprints = compute_data_fingerprints(self.plan, data)
             if last:
                 _check_data(self.place, last.fingerprints, fingerprints)
-            with open_desk(self.place, found, fingerprints, self.observer) as desk:
-                self._run_arms(
-                    Setting(desk=desk, draws=self.draws, data=data, module=self.module), last
+            with (
+                open_desk(self.place, found, fingerprints, self.observer) as desk,
+                self._open_cluster() as cluster,
+            ):
+                setting = Setting(
+                    desk=desk, draws=self.draws, data=data, module=self.module, cluster=cluster
                 )
+                self._run_arms(setting, last)
         delete_keys(self.place)
         return self.place
 
@@ -139,6 +168,13 @@ class Job:
         if isinstance(self.input_rows, Numbers):
             return self.input_rows.as_data(self.plan.features)
         return self._prepare(self.plan)
+
+    def _open_cluster(self) -> AbstractContextManager[Cluster | None]:
+        if self.plan.engine.cluster is None:
+            return nullcontext()
+        from tacit.simulation.cluster.driver import open_cluster
+
+        return open_cluster(self.plan, self.input_rows, self.module)
 
     def _prepare(self, plan: Plan) -> SimulatedData:
         return prepare(

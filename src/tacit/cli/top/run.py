@@ -14,6 +14,8 @@ from tacit.cli.options import (
     RUNS,
     AllowCode,
     AsJson,
+    Cluster,
+    ClusterOrNone,
     Log,
     LogOrPlan,
     NoReport,
@@ -45,8 +47,9 @@ def run(
     no_report: NoReport = False,
     policy: PolicyFile = None,
     log: Log = None,
+    cluster: Cluster = None,
 ) -> None:
-    """Train a model as a plan says, in a simulation on this machine.
+    """Train a model as a plan says, in a simulation on this machine or on a cluster.
 
     PLAN is a TOML file; `tacit init` writes one to start from.
     Progress goes to stderr, the result to stdout. The run gets its own
@@ -60,12 +63,14 @@ def run(
       tacit run plan.toml --json > result.json
       tacit run plan.toml --policy mine.toml
       tacit run plan.toml --log tensorboard:logs
+      tacit run plan.toml --cluster local:4
     """
     from tacit import simulation
     from tacit.cli.site.policy import check_policy
     from tacit.plan import load
 
-    loaded = load(plan, overrides)
+    given = [] if cluster is None else [f"engine.cluster={cluster}"]
+    loaded = load(plan, [*(overrides or ()), *given])
     if policy:
         check_policy(loaded, policy)
     carry_out(
@@ -86,6 +91,7 @@ def resume(
     policy: PolicyFile = None,
     allow_code: AllowCode = False,
     log: LogOrPlan = None,
+    cluster: ClusterOrNone = None,
     abandon: Annotated[
         bool, typer.Option("--abandon", help="Abandon the run instead, and delete its keys.")
     ] = False,
@@ -102,6 +108,7 @@ def resume(
     Examples:
       tacit resume newsgroups-3
       tacit resume runs/newsgroups-3 --json
+      tacit resume newsgroups-3 --cluster local:2
       tacit resume newsgroups-3 --abandon
     """
     from tacit import simulation
@@ -116,7 +123,9 @@ def resume(
     if policy:
         check_policy(read_plan(folder), policy)
     carry_out(
-        lambda observer: simulation.resume(folder, observer, allow_code=allow_code),
+        lambda observer: simulation.resume(
+            folder, observer, allow_code=allow_code, cluster=cluster
+        ),
         as_json=as_json,
         quiet=quiet,
         page=not no_report,

@@ -25,6 +25,7 @@ from tacit.protocol import messages
 from tacit.protocol.aggregation import Intake, split_into_chunks
 from tacit.protocol.agreement import Agreement
 from tacit.protocol.exchanges.site_sums import name_site_sum, receive_site_sum
+from tacit.protocol.merge_tree import merge_block
 from tacit.protocol.messages import Frame
 from tacit.protocol.messages.signed_message import SignedMessage
 from tacit.protocol.round import (
@@ -183,13 +184,15 @@ class SitesCarrier:
         found = Gathered(total=exchange.empty(), clients=0, bytes_up=0, refused=tuple(refused))
         for site, frame in sums:
             found = self._with_sum(found, intake, site, frame)
-        for chunk in split_into_chunks(request.to):
-            found = found.merged(
-                gather(
-                    exchange, intake, [frames[name] for name in chunk.tolist() if name in frames]
-                )
-            )
-        return found
+        chunks = list(split_into_chunks(request.to))
+        if not chunks:
+            return found
+
+        def add(chunk: Names) -> Gathered:
+            here = [frames[name] for name in chunk.tolist() if name in frames]
+            return gather(exchange, intake, here)
+
+        return found.merged(merge_block(chunks, add))
 
     def _taken(
         self,

@@ -21,6 +21,7 @@ from tacit.protocol.exchanges import batch
 from tacit.protocol.exchanges.train import UpdateExchange
 from tacit.protocol.messages import Frame
 from tacit.protocol.round import (
+    Arrays,
     Exchange,
     ExchangeOutcome,
     Foreseen,
@@ -48,6 +49,16 @@ class ReceivedHeads:
     def merge(self, other: ReceivedHeads) -> None:
         """Add heads received elsewhere."""
         self.rows.update(other.rows)
+
+    def to_arrays(self) -> Arrays:
+        """The heads as arrays."""
+        senders = np.array(list(self.rows), np.int64)
+        rows = np.array(list(self.rows.values()), np.uint8).reshape(len(senders), -1)
+        return {"senders": senders, "rows": rows}
+
+    def add_arrays(self, arrays: Arrays) -> None:
+        """Add heads that another process received."""
+        self.rows.update(zip(arrays["senders"].tolist(), arrays["rows"], strict=True))
 
 
 class Heads(Exchange):

@@ -4,7 +4,8 @@ nothing alone, and an envelope for helpers.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,19 @@ class Shares:
         """Add shares received elsewhere."""
         np.add(self.sum, other.sum, out=self.sum)
         self.envelopes |= other.envelopes
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The sum, the names of its clients, and their envelopes, as arrays."""
+        envelopes = np.frombuffer(b"".join(self.envelopes.values()), np.uint8)
+        names = np.array(list(self.envelopes), np.int64)
+        return {"sum": self.sum, "names": names, "envelopes": envelopes}
+
+    def add_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Add a sum from another process."""
+        names = arrays["names"].tolist()
+        rows = arrays["envelopes"].reshape(len(names), -1) if names else ()
+        np.add(self.sum, arrays["sum"], out=self.sum)
+        self.envelopes |= {name: row.tobytes() for name, row in zip(names, rows, strict=True)}
 
 
 class OwnKeys(NamedTuple):

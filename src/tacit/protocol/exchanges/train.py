@@ -7,10 +7,9 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tacit import server
 from tacit.codecs import EncodedUpdate, Payload, Sum
@@ -21,6 +20,7 @@ from tacit.protocol.agreement import Agreement
 from tacit.protocol.exchanges import batch
 from tacit.protocol.messages import Frame
 from tacit.protocol.round import (
+    Arrays,
     Exchange,
     ExchangeOutcome,
     Foreseen,
@@ -39,9 +39,6 @@ SALT = 16
 """Bytes of the salt that hides a client's commitment until the message is sent: without it, a
 search over all short messages would open it.
 """
-Arrays = dict[str, NDArray[Any]]
-"""Arrays that an exchange leaves for the next one, by name."""
-
 Member = Callable[[Vector, int], server.ServerUpdate | None]
 """The server as one more member of the average: computes its own update from the model and the
 round.
@@ -341,6 +338,21 @@ class Train(UpdateExchange):
         if self.one_by_one:
             return CollectedUpdates()
         return self.agreement.codec.empty(self.agreement.dim)
+
+    def pack_total(self, total: Sum | CollectedUpdates) -> Arrays:
+        """The sum as the bytes that a site sends, with its weight."""
+        if isinstance(total, CollectedUpdates):
+            return total.to_arrays()
+        return {"sum": total.pack(), "weight": np.array([total.weight])}
+
+    def unpack_total(self, arrays: Arrays) -> Sum | CollectedUpdates:
+        """The sum that another process packed, checked as a site's is."""
+        total = self.empty()
+        if isinstance(total, CollectedUpdates):
+            total.add_arrays(arrays)
+        else:
+            total.add_packed(arrays["sum"], int(arrays["weight"][0]))
+        return total
 
     def receive(self, intake: Intake, total: Sum | CollectedUpdates, frame: Frame) -> None:
         """Check one client's message against the agreement, and add it to the round's sum."""

@@ -26,7 +26,7 @@ from tacit.protocol.exchanges.contributor_heads import (
 from tacit.protocol.exchanges.heads import COMMITMENTS, HEADS, SENDERS, Heads
 from tacit.protocol.exchanges.vote_memory import decide_on, find_rejected
 from tacit.protocol.messages import Frame
-from tacit.protocol.round import Exchange, ExchangeOutcome, Names, Request, State
+from tacit.protocol.round import Arrays, Exchange, ExchangeOutcome, Names, Request, State
 from tacit.protocol.site import Client
 from tacit.rows import Vector
 from tacit.runs import record
@@ -42,6 +42,14 @@ class VoteTotals:
     def merge(self, other: VoteTotals) -> None:
         """Add votes received elsewhere."""
         self.ballots = self.ballots.plus(other.ballots)
+
+    def to_arrays(self) -> Arrays:
+        """The sums as arrays."""
+        return dict(vars(self.ballots))
+
+    def add_arrays(self, arrays: Arrays) -> None:
+        """Add sums from another process."""
+        self.ballots = self.ballots.plus(Ballots(**arrays))
 
 
 class VoteExchange(Exchange):

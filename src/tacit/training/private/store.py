@@ -68,17 +68,30 @@ class PrivateStore:
         versions = [round_no for round_no in self._versions(client) if round_no < before]
         return versions[-1] if versions else None
 
+    def read_file(self, client: int | str, round_no: int) -> bytes | None:
+        """The bytes of a version's file; None if there is no such version."""
+        path = self._path(client, round_no)
+        return path.read_bytes() if path.exists() else None
+
+    def write_file(self, client: int | str, round_no: int, content: bytes) -> None:
+        """Write a version that another machine wrote, as `write` does."""
+        self._replace(client, round_no, content)
+
     def write(self, client: int | str, round_no: int, arrays: Arrays, facts: bytes = b"") -> None:
         """Write a new version and delete all older ones except the previous one."""
         if not self.keeps_arrays:
             return
         stored = {_FACTS: np.frombuffer(facts, np.uint8)} if facts else {}
+        self._replace(client, round_no, seal({**arrays, **stored}))
+
+    def _replace(self, client: int | str, round_no: int, content: bytes | bytearray) -> None:
+        """Write the file of a version and delete all older ones except the previous one."""
         older = [version for version in self._versions(client) if version < round_no]
         path = self._path(client, round_no)
         if not path.parent.exists():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             sync_folder(path.parent.parent)
-        replace_file(path, seal({**arrays, **stored}))
+        replace_file(path, content)
         for version in older[:-1]:
             self._path(client, version).unlink(missing_ok=True)
 
