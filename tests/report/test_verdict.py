@@ -244,3 +244,23 @@ def test_a_run_without_baselines_at_chance_is_told_to_tune() -> None:
     (found,) = judge_run(summarise(alone))
     assert found.says.startswith("No better than guessing")
     assert "tacit plan tune" in found.change
+
+
+def test_own_models_have_both_figures() -> None:
+    both = {
+        "assembled_global": 0.7,
+        "global_accuracy": 0.8,
+        "assembled_local": 0.6,
+        "local_accuracy": 0.9,
+    }
+    (found,) = [
+        one
+        for one in judge_run(summarise(a_record([0.5, 0.8], **both)))
+        if one.kind == "own models"
+    ]
+    assert "after one more local training" in found.says
+    assert "on common test rows 70.0 % before and 80.0 % after" in found.says
+    assert "on rows like a client's own 60.0 % before and 90.0 % after" in found.says
+    assert not [
+        one for one in judge_run(summarise(a_record([0.5, 0.8]))) if one.kind == "own models"
+    ]

@@ -28,6 +28,7 @@ from tacit.report.causes import (
 from tacit.report.classes import estimate_error
 from tacit.report.figures import ArmFigures, Summary
 from tacit.report.finding import ResultFinding
+from tacit.report.own_models import state_both_figures
 from tacit.runs.record import RUN
 
 NEAR = 0.02
@@ -80,6 +81,7 @@ def judge_run(run: Summary) -> list[ResultFinding]:
         _texts_without_words(run),
         _left_behind(run, ours),
         _state_error(run, ours),
+        state_both_figures(run),
     ]
     kept = sorted((one for one in found if one), key=lambda one: not one.change)
     return [

@@ -28,6 +28,15 @@ def attribute(**settings: Any) -> Figures:
     return attacks.attribute(**settings)
 
 
+def membership(**settings: Any) -> Figures:
+    """Measure how well messages reveal who trained on a text; PyTorch is imported only if this is
+    called.
+    """
+    from tacit_papers.fedvocab import membership as attacks
+
+    return attacks.membership(**settings)
+
+
 PAPER = Paper(
     name="fedvocab",
     title="FedVocab: private vocabularies in federated text models (Zhang et al., EMNLP 2022)",
@@ -59,5 +68,10 @@ PAPER = Paper(
     tables=tables,
     claims=CLAIMS,
     pictures=PICTURES,
-    runners={"message_bytes": message_bytes, "attack": attack, "attribute": attribute},
+    runners={
+        "message_bytes": message_bytes,
+        "attack": attack,
+        "attribute": attribute,
+        "membership": membership,
+    },
 )

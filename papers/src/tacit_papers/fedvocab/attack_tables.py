@@ -39,7 +39,13 @@ _NOTE = (
 
 def attack_tables(networks: tuple[str, ...]) -> tuple[PaperTable, ...]:
     """Tables of what attackers recover from these networks."""
-    return _leakage(networks), _build_batch_table(), _parts(networks), _attributes()
+    return (
+        _leakage(networks),
+        _build_batch_table(),
+        _parts(networks),
+        _attributes(),
+        _membership(),
+    )
 
 
 def _trial(network: str, method: str) -> PaperTrial:
@@ -136,6 +142,50 @@ def _attributes() -> PaperTable:
     return PaperTable(
         name="attribute",
         title="Does a gradient reveal whether a text contains a number?",
+        cells=tuple(cells),
+        note=note,
+        small=True,
+    )
+
+
+def _membership() -> PaperTable:
+    sizes: dict[str, Any] = {"rows": 600, "texts": 100, "epochs": 1, "bits": None, "knows": True}
+    rows: dict[str, dict[str, Any]] = {
+        "FedAvg": {"method": "FedAvg"},
+        "FedVocab, public table": {"method": "FedVocab", "knows": False},
+        "FedVocab, random start, knows the table": {"method": "FedVocab, random start"},
+        "FedVocab, random start, public table": {
+            "method": "FedVocab, random start",
+            "knows": False,
+        },
+        "FedVocab, one bit, epsilon 1 per bit": {"method": "FedVocab", "bits": 1.0},
+        "a broken client: 40 passes on 50 texts": {
+            "method": "FedVocab",
+            "texts": 50,
+            "epochs": 40,
+        },
+    }
+    cells = [
+        PaperCell(
+            row=row,
+            column=column,
+            paper=None,
+            trial=PaperTrial(kind="membership", settings={**sizes, **changed}, seeds=_SEEDS),
+            metric=column,
+        )
+        for row, changed in rows.items()
+        for column in ("loss drop", "alignment", "loss drop, control", "alignment, control")
+    ]
+    note = (
+        "Area under the curve with which the server tells 100 texts that a client trained on, in its"
+        " first round, from 100 that nobody trained on; .5 is chance. BiLSTM of 50 per direction."
+        " Loss drop: how much the update lowers a text's loss. Alignment: the cosine of the update"
+        " and the text's negative gradient. Controls tell apart two halves of the texts that nobody"
+        " trained on. An epsilon per bit bounds the loss of one bit, and not that of an update."
+    )
+    return PaperTable(
+        name="membership",
+        title="Does a message reveal whether its client trained on a text?",
         cells=tuple(cells),
         note=note,
         small=True,
