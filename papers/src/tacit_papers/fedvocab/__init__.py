@@ -28,13 +28,13 @@ def attribute(**settings: Any) -> Figures:
     return attacks.attribute(**settings)
 
 
-def membership(**settings: Any) -> Figures:
+def text_membership(**settings: Any) -> Figures:
     """Measure how well messages reveal who trained on a text; PyTorch is imported only if this is
     called.
     """
-    from tacit_papers.fedvocab import membership as attacks
+    from tacit_papers.fedvocab.membership import membership as measure
 
-    return attacks.membership(**settings)
+    return measure(**settings)
 
 
 PAPER = Paper(
@@ -72,6 +72,6 @@ PAPER = Paper(
         "message_bytes": message_bytes,
         "attack": attack,
         "attribute": attribute,
-        "membership": membership,
+        "membership": text_membership,
     },
 )

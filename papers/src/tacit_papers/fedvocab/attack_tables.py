@@ -159,8 +159,13 @@ def _membership() -> PaperTable:
             "knows": False,
         },
         "FedVocab, one bit, epsilon 1 per bit": {"method": "FedVocab", "bits": 1.0},
-        "a broken client: 40 passes on 50 texts": {
+        "FedVocab, 40 passes on 50 texts": {
             "method": "FedVocab",
+            "texts": 50,
+            "epochs": 40,
+        },
+        "a broken client: FedAvg, 40 passes on 50 texts": {
+            "method": "FedAvg",
             "texts": 50,
             "epochs": 40,
         },
