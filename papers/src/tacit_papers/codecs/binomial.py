@@ -200,8 +200,8 @@ def compute_epsilon(trials: int, squares: int, dim: int, delta: float) -> float:
 def _claim(settings: Binomial, grid: Grid) -> Claim:
     return Claim(
         mechanism=(
-            f"integers of updates clipped to L2 norm {settings.clip:g}, each with binomial noise of"
-            f" {grid.trials:,} trials"
+            f"integers of updates clipped to L2 norm {settings.clip:g}, each with binomial noise"
+            f" (σ = {math.sqrt(grid.trials) / 2 / grid.scale:.3g}, {grid.trials:,} trials)"
         ),
         event=Approximate(settings.epsilon, settings.delta),
         unit="update",
