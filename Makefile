@@ -25,7 +25,7 @@ $(CORE): pyproject.toml constraints.txt
 $(READY): pyproject.toml papers/pyproject.toml constraints.txt
 	@echo 'installing Tacit, its papers and all that their tests use into $(VENV); once, a few minutes'
 	@$(PYTHON) -m venv $(VENV)
-	@$(INSTALL) '.[torch,text,image,arrow,sklearn,hf,negotiate,server,ui,onnx,tensorboard,mlflow,wandb,cluster,docs,dev]' --editable papers
+	@$(INSTALL) '.[torch,text,image,arrow,sklearn,hf,negotiate,server,ui,metrics,onnx,tensorboard,mlflow,wandb,cluster,docs,dev]' --editable papers
 	@touch $(CORE) $(SITE) $@
 
 run: $(CORE) ## train 20 Newsgroups on 5,657 simulated phones, privately, and write a report

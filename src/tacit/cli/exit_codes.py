@@ -86,6 +86,7 @@ EXTRAS = {
     "fastexcel": "excel",
     "google": "site",
     "httpx": "site",
+    "prometheus_client": "metrics",
     "starlette": "ui",
     "tomlkit": "ui",
     "uvicorn": "server",

@@ -222,3 +222,7 @@ PasswordFile = Annotated[
         help="A file with the password of the pages, readable by you alone.",
     ),
 ]
+Metrics = Annotated[
+    bool,
+    typer.Option("--metrics", help="Also serve /metrics for Prometheus (extra tacit[metrics])."),
+]

@@ -17,6 +17,7 @@ from tacit.cli.plan import advise, disclose, schema, sweep, tune
 from tacit.cli.runs import runs, verify
 from tacit.cli.server import certs, invite, people, start
 from tacit.cli.server import doctor as server_doctor
+from tacit.cli.server import ui as server_ui
 from tacit.cli.site import (
     backup,
     erase,
@@ -146,6 +147,7 @@ SERVER = Branch(
     panels={
         "The server": {
             "start": start.start,
+            "ui": server_ui.ui,
             "doctor": server_doctor.doctor,
             "certs": CERTS,
         },

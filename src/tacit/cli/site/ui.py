@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tacit.cli import tables
 from tacit.cli.options import (
+    Metrics,
     PageCertificate,
     PageHost,
     PageKey,
@@ -22,6 +23,7 @@ def ui(
     tls_cert: PageCertificate = None,
     tls_key: PageKey = None,
     password_file: PasswordFile = None,
+    metrics: Metrics = False,
 ) -> None:
     """Show a site in the browser: who asks, what leaves, what was spent, what is left, how to stop.
 
@@ -33,6 +35,7 @@ def ui(
     \b
     Examples:
       tacit site ui hospital-a
+      tacit site ui hospital-a --port 8701 --metrics
       tacit site ui hospital-a --host 0.0.0.0 --name data.example.org \\
         --tls-cert cert.pem --tls-key key.pem --password-file password
     """
@@ -43,4 +46,4 @@ def ui(
     address = choose_address(
         host, port, names=name or [], certificate=tls_cert, key=tls_key, password_file=password_file
     )
-    serve_pages(build_site_pages(folder), address, tables.line)
+    serve_pages(build_site_pages(folder, metrics=metrics), address, tables.line)

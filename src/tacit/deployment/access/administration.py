@@ -63,8 +63,8 @@ class Administration(Protocol):
     def change(self, name: str, *, is_admitted: bool) -> None:
         """Revoke or restore a site or a person."""
 
-    def list_sites(self) -> dict[str, m.ListedSite]:
-        """All sites, the revoked ones included."""
+    def list_sites(self, *, online: bool = False) -> dict[str, m.ListedSite]:
+        """All sites, the revoked ones included; `online` asks the server which are online."""
 
     def list_people(self) -> dict[str, m.ListedPerson]:
         """All people, the revoked ones included."""
@@ -110,9 +110,9 @@ class OwnFolder:
         change_admission(self._folder, name, is_admitted=is_admitted)
         self._note(f"{'restore' if is_admitted else 'revoke'} {name}")
 
-    def list_sites(self) -> dict[str, m.ListedSite]:
-        """All sites, the revoked ones included."""
-        return list_sites(self._folder)
+    def list_sites(self, *, online: bool = False) -> dict[str, m.ListedSite]:
+        """All sites, the revoked ones included; `online` asks the server which are online."""
+        return list_sites(self._folder, online=online)
 
     def list_people(self) -> dict[str, m.ListedPerson]:
         """All people, the revoked ones included."""
@@ -165,10 +165,10 @@ class FromElsewhere:
         with ServerAccess(self._folder) as access:
             access.call("restore" if is_admitted else "revoke", m.Named(name=name), m.Nothing)
 
-    def list_sites(self) -> dict[str, m.ListedSite]:
-        """All sites, the revoked ones included."""
+    def list_sites(self, *, online: bool = False) -> dict[str, m.ListedSite]:
+        """All sites, the revoked ones included; `online` asks the server which are online."""
         with ServerAccess(self._folder) as access:
-            return access.list_sites()
+            return access.list_sites(online=online)
 
     def list_people(self) -> dict[str, m.ListedPerson]:
         """All people, the revoked ones included."""

@@ -17,6 +17,7 @@ from tacit.ui.access.sessions import Sessions
 
 LOGIN = "/login"
 STATIC = "/static/"
+METRICS = "/metrics"
 MAX_BODY_BYTES = 64 * 1024
 _FORM = "application/x-www-form-urlencoded"
 _EMPTY_STYLE = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
@@ -87,11 +88,30 @@ class Gate:
             if refused:
                 return refused
         path = scope["path"]
+        if path == METRICS:
+            return self._refuse_metrics(scope, headers)
         if path == LOGIN or path.startswith(STATIC) or self.find_session(headers):
             return None
         if scope["method"] == "POST" or "text/html" not in headers.get("accept", ""):
             return _refusal(401, "Log in first.")
         return RedirectResponse(LOGIN, status_code=303)
+
+    def _refuse_metrics(self, scope: Scope, headers: Headers) -> Response | None:
+        """Metrics have no log-in page: without a password the address is a loopback one, and anybody
+        on this machine may read them; with one, each request carries it as a bearer token.
+        """
+        sessions, limit = self.access.sessions, self.access.limit
+        if not sessions.has_password or self.find_session(headers):
+            return None
+        address = (scope.get("client") or ("",))[0]
+        if limit.seconds_to_wait(address) > 0:
+            return _refusal(429, "Too many failed log-ins. Wait a minute, then try again.")
+        kind, _, given = headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer" and sessions.is_password(given.strip()):
+            return None
+        if given:
+            limit.count_failure(address)
+        return _refusal(401, "Send the password as a bearer token.")
 
     def find_session(self, headers: Headers) -> str | None:
         """The cookie of the caller's open session, if there is one."""

@@ -55,11 +55,11 @@ class Sessions:
 
     def open_with_password(self, password: str) -> str | None:
         """Open a session with the password; None if it is wrong."""
-        if not self._password or not hmac.compare_digest(
-            _digest(password), _digest(self._password)
-        ):
-            return None
-        return self._open_session()
+        return self._open_session() if self.is_password(password) else None
+
+    def is_password(self, text: str) -> bool:
+        """Whether a text is the password; never if there is none."""
+        return bool(self._password) and hmac.compare_digest(_digest(text), _digest(self._password))
 
     def is_open(self, cookie: str) -> bool:
         """Whether a cookie belongs to an open session that has not expired."""

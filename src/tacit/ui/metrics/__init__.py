@@ -1,0 +1,1 @@
+"""Metrics of a site and of a server, in the text format of Prometheus."""
