@@ -28,8 +28,8 @@ MANY_ROUNDS = {"spam": 40, "okiru": 14, "hps": 60, "cardio": 26}
 EPOCHS_OF_MANY = 1_000
 LEVELS = (4, 6, 8, 10)
 COST = (
-    "runs of up to 60,000 epochs take one to five minutes each on one core, Tables 4 and 5 about"
-    " four hours with three seeds"
+    "runs of up to 60,000 epochs take up to two minutes each on one core, Tables 4 and 5 about two"
+    " hours with five seeds"
 )
 
 
