@@ -19,6 +19,7 @@ from tacit.errors import PlanError, RunError
 from tacit.plan import find_own_parts
 from tacit.runs import checkpoint
 from tacit.runs.record import Round
+from tacit.simulation.baselines.arms import list_arms
 from tests.simulation.small import write_csv
 
 PAGE = (Path(__file__).parents[1] / "docs" / "guides" / "extend.md").read_text()
@@ -227,3 +228,28 @@ def test_a_data_set_with_a_built_in_name_is_refused(
             tacit.run(plan.parse(tables), observer=tacit.Silence())
     finally:
         sys.path.remove(f"{folder}/.")
+
+
+def test_a_model_that_declares_private_parameters_is_refused_if_the_plan_would_send_them(
+    folder: Path,
+) -> None:
+    settings = write(folder, "model", "Net.private_parameters = ('layers.0.*',)")
+    with pytest.raises(PlanError, match=r"declares private parameters \(layers.0.\*\)"):
+        tacit.run(settings, observer=tacit.Silence())
+    assert not list(Path().glob("runs/*"))
+
+
+def test_federated_averaging_shares_what_a_plan_keeps_private() -> None:
+    own = plan.parse(
+        {
+            **BASE,
+            "model": {"name": "nets:Net"},
+            "private": {"parameters": ["layers.0.*"], "adapt": "pass"},
+            "server": {"rounds": 2, "test_rows": 20},
+            "baselines": ["fedavg"],
+        }
+    )
+    fedavg = list_arms(own)["fedavg"]
+    assert not fedavg.personal
+    assert fedavg.server.test_rows is None
+    plan.check(fedavg)

@@ -61,6 +61,11 @@ def test_a_file_of_another_kind_is_refused() -> None:
         build_starter("notes.docx")
 
 
+def test_a_named_data_set_is_named_in_a_plan() -> None:
+    with pytest.raises(DataError, match=r"adult is a named data set.*source = 'adult'"):
+        build_starter("adult")
+
+
 def test_text_of_any_script_and_columns_with_outliers_get_settings_that_read_them() -> None:
     english, russian = (
         tacit.starter_plan(ROWS),

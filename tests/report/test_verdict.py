@@ -264,3 +264,8 @@ def test_own_models_have_both_figures() -> None:
     assert not [
         one for one in judge_run(summarise(a_record([0.5, 0.8]))) if one.kind == "own models"
     ]
+
+
+def test_a_run_that_is_better_than_its_reference_is_above_it() -> None:
+    above = judge_run(summarise(a_record([0.8, 0.95], central=0.9)))
+    assert any(one.says.startswith("Above central training: +") for one in above)

@@ -12,6 +12,10 @@ def check_own_parts(plan: Plan, module: object | None = None) -> None:
     `module` is the network itself, passed in Python; its class is then not imported. The
     caller has permission to run the code.
     """
+    if module is not None and not plan.personal:
+        from tacit.training.modules.own import refuse_private_parameters
+
+        refuse_private_parameters(module, plan.model.name)
     if not find_own_parts(plan):
         return
     from tacit.data.k_anonymity.own_rule import check_own_sharing_rule
@@ -25,6 +29,8 @@ def check_own_parts(plan: Plan, module: object | None = None) -> None:
     check_own_data_sets(plan)
     check_own_sharing_rule(plan.data.share)
     if isinstance(plan.model, OwnModule) and module is None:
-        from tacit.training.modules.own import import_class
+        from tacit.training.modules.own import import_class, refuse_private_parameters
 
-        import_class(plan.model)
+        own = import_class(plan.model)
+        if not plan.personal:
+            refuse_private_parameters(own, plan.model.name)

@@ -269,8 +269,9 @@ def _compare_with_reference(run: Summary, ours: ArmFigures) -> ResultFinding | N
         )
     if gap.size > NEAR:
         return explain_gap(run, ours, gap, _distance(run, ours, gap))
+    where = "Near" if gap.size >= -NEAR else "Above"
     return _threshold(run, ours, gap) or ResultFinding(
-        kind=f"near {_short(gap)}", says=f"Near {_distance(run, ours, gap)}"
+        kind=f"near {_short(gap)}", says=f"{where} {_distance(run, ours, gap)}"
     )
 
 

@@ -14,6 +14,7 @@ import polars as pl
 from tacit.data.clients.client_count import find_most_clients, require_test_rows
 from tacit.data.input_rows import from_input_rows
 from tacit.data.load import load
+from tacit.data.named.catalogue import list_data_sets
 from tacit.data.plain_text import PACKED
 from tacit.data.read import ENDINGS, NoHeader, TextFormat, is_file_source, read_file
 from tacit.data.roles.guess import Guess, StarterRequest
@@ -71,6 +72,12 @@ def build_starter(
         source, name = (
             _name_from_plan(Path(table), Path(file)),
             re.sub(r"[^\w-]+", "-", _get_stem(table)).strip("-")[:60] or "run",
+        )
+    elif str(table) in {one.name for one in list_data_sets()}:
+        raise DataError(
+            f"{table} is a named data set, whose columns have roles already: write source ="
+            f" {str(table)!r} under [data] of a plan; `tacit init --example list` shows plans to"
+            " start from"
         )
     else:
         raise DataError(

@@ -9,7 +9,7 @@ from typing import assert_never
 
 import numpy as np
 
-from tacit.plan import Audit, Local, Plain, Plan
+from tacit.plan import Audit, Local, Plain, Plan, Private, Worded
 from tacit.plan.plan import Baseline
 from tacit.rows import Clients
 from tacit.runs.record import RUN
@@ -35,10 +35,11 @@ def _baseline(plan: Plan, name: Baseline) -> Plan:
             central = _baseline(plan, "central")
             return replace(central, features=plan.features, model=plan.model)
         case "fedavg":
+            shared = _share_all_parameters(open_plan)
             return (
-                own_baselines.fedavg_plan(open_plan)
+                own_baselines.fedavg_plan(shared)
                 if plan.gives_baselines_own_settings
-                else _use_plain_mean(open_plan)
+                else _use_plain_mean(shared)
             )
         case "central":
             return (
@@ -66,6 +67,16 @@ def _remove_protection(plan: Plan) -> Plan:
         baselines=(),
         baseline_settings="plan",
     )
+
+
+def _share_all_parameters(plan: Plan) -> Plan:
+    """The plan without private parameters, as in FedAvg. Word vectors that a plan keeps stay: the
+    clients have no common list of words.
+    """
+    if not plan.private.parameters or isinstance(plan.model, Worded):
+        return plan
+    server = replace(plan.server, test_rows=None, test_clients=None)
+    return replace(plan, private=Private(), server=server)
 
 
 def _norm_bound(plan: Plan) -> float | None:

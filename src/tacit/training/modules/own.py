@@ -45,6 +45,18 @@ def build_own_module(kind: Any, name: str, inputs: int, outputs: int) -> nn.Modu
     return made
 
 
+def refuse_private_parameters(module: object, name: str) -> None:
+    """Raise PlanError if a module, or its class, declares private parameters: under a plan that
+    has none they would be sent.
+    """
+    declared = tuple(getattr(module, "private_parameters", ()))
+    if declared:
+        raise PlanError(
+            f"model {name.partition('@')[0]!r} declares private parameters ({', '.join(declared)}), and the plan would"
+            f" send them; name them in private.parameters = {list(declared)}"
+        )
+
+
 def check_module(module: nn.Module, name: str) -> nn.Module:
     """Refuse a module that cannot be averaged: running statistics, or parameters that are not
     float32.
