@@ -22,6 +22,9 @@ atexit.register(shutil.rmtree, _STATE, ignore_errors=True)
 os.environ["TACIT_STATE"] = os.path.join(_STATE, "shared")
 _numbers = itertools.count()
 
+# Plans read alike whether or not a text encoder is installed.
+os.environ["TACIT_ENCODER"] = "off"
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(

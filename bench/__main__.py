@@ -29,13 +29,13 @@ def main() -> None:
     """Run the figures asked for."""
     if sys.argv[1:2] == ["faults"]:
         sys.exit(importlib.import_module("bench.faults.__main__").main(sys.argv[2:]))
-    if sys.argv[1:2] in (["defaults"], ["tuned"], ["sites"]):
+    if sys.argv[1:2] in (["defaults"], ["few_people"], ["tuned"], ["sites"]):
         sys.exit(importlib.import_module(f"bench.{sys.argv[1]}").main(sys.argv[2:]))
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
         "figure",
         choices=(*FIGURES, "all"),
-        help="or: faults, defaults, tuned, sites, each with options of its own",
+        help="or: faults, defaults, few_people, tuned, sites, each with options of its own",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument(

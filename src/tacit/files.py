@@ -102,3 +102,8 @@ def _digest(content: bytes | bytearray, place: int) -> bytes:
     digest.update(b"0" * _DIGITS)
     digest.update(view[place + _DIGITS :])
     return digest.hexdigest().encode()
+
+
+def get_cache_folder() -> Path:
+    """The folder for fetched files: TACIT_CACHE, else ~/.cache/tacit."""
+    return Path(os.environ.get("TACIT_CACHE") or Path.home() / ".cache" / "tacit")

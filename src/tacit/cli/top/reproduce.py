@@ -181,7 +181,7 @@ def _print_json(paper: str, scale: Scale, found: Reproduction) -> None:
 
 def cache_folder() -> Path:
     """The folder of stored figures of runs."""
-    from tacit.data.download.store import get_cache_folder as root
+    from tacit.files import get_cache_folder as root
 
     return root() / "reproduce"
 

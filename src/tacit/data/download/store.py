@@ -19,17 +19,13 @@ from tacit.data.download.packages import unpack
 from tacit.data.named.catalogue import get_entry
 from tacit.data.named.entry import File, NamedDataSet, Way
 from tacit.errors import DataError
+from tacit.files import get_cache_folder
 
 _DEPTH = 4  # how far below a TACIT_DATA folder a file may lie
 _FORMAT = (
     1  # raise it when a reader changes what it gives: stored tables of another format are not used
 )
 _SECONDS_TO_STALE = 3600.0
-
-
-def get_cache_folder() -> Path:
-    """The folder for fetched files: TACIT_CACHE, else ~/.cache/tacit."""
-    return Path(os.environ.get("TACIT_CACHE") or Path.home() / ".cache" / "tacit")
 
 
 def find_data_set(name: str) -> Path | None:

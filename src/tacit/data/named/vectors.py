@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from tacit.data.download.cached_tables import ENDING, is_intact, read_table, write_table
 from tacit.data.download.fetch import Progress, matches_checksum
 from tacit.data.download.packages import Package, unpack
-from tacit.data.download.store import get_cache_folder
 from tacit.errors import DataError, did_you_mean
+from tacit.files import get_cache_folder
 
 Vectors = tuple[tuple[str, ...], NDArray[np.float32]]
 """Words, and a matrix with one row per word."""

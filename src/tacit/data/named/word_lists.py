@@ -11,8 +11,8 @@ import msgspec
 
 from tacit.data.download.fetch import Progress, matches_checksum
 from tacit.data.download.packages import Package, unpack
-from tacit.data.download.store import get_cache_folder
 from tacit.errors import DataError, did_you_mean
+from tacit.files import get_cache_folder
 
 TERMS = (
     "word frequencies of wordfreq 3.1.1 (Speer 2022): Apache 2.0, its data CC BY-SA 4.0 and like"

@@ -17,7 +17,8 @@ from pydantic.dataclasses import dataclass
 from tacit.errors import PlanError
 from tacit.plan.kinds import STRICT, Count, Per
 from tacit.plan.presets.network_rule import fill_in_network
-from tacit.plan.presets.private_rule import inputs_of, lacks_inputs, rule
+from tacit.plan.presets.private_rule import Rule, encoder_rule, inputs_of, lacks_inputs, rule
+from tacit.plan.presets.text_rule import PIECES, choose_text_form
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -226,7 +227,7 @@ def _list_keys(table: str, chosen: object) -> frozenset[str]:
     return frozenset(list_fields(kinds[str(chosen)])) if str(chosen) in kinds else frozenset()
 
 
-def _private(asked: Tree, tree: Tree) -> Tree:
+def _private(asked: Tree, tree: Tree, *, may_encode: bool = True) -> Tree:
     clients = _clients(asked, tree)
     epsilon, delta = _number(asked, "epsilon", 8.0), _number(asked, "delta", 1e-5)
     if clients is None or epsilon is None or delta is None:
@@ -236,14 +237,15 @@ def _private(asked: Tree, tree: Tree) -> Tree:
     if _own(tree, "model").get("name", "logistic") != "logistic":
         return {"privacy": promise, "codec": codec, **fill_in_network(tree)}
     inputs = inputs_of(tree)
-    found, text = rule(epsilon, clients, inputs), inputs.text
+    own, text = _own(tree, "features"), inputs.text
+    form = choose_text_form(epsilon, clients, own if may_encode else {"text": "listed", **own})
+    is_encoded = text and form == "encoder"
+    found = encoder_rule(epsilon, clients) if is_encoded else rule(epsilon, clients, inputs)
     features: Tree = {"constant": found.constant, **({} if inputs.norm else {"row_norm": 1.0})}
     if text:
-        features["buckets"] = found.words
+        features |= _fill_in_text(form, found)
     elif "quantise" not in _own(tree, "features"):
         features["numeric"] = "robust"
-    if text and _own(tree, "features").get("text", "listed") == "listed":
-        features |= {"text": "listed", "list": "en", "rarity": found.rarity}
     return {
         "privacy": promise,
         "features": features,
@@ -265,6 +267,17 @@ def _private(asked: Tree, tree: Tree) -> Tree:
             "evaluate_every": min(10, _rounds(tree, found.rounds)),
         },
     }
+
+
+def _fill_in_text(form: str, found: Rule) -> Tree:
+    """The settings of text features of one form."""
+    encoder: Tree = {"text": form, "length": PIECES} if form.startswith("encoder") else {}
+    if form == "encoder":
+        return encoder
+    words: Tree = {**encoder, "buckets": found.words}
+    if form in ("listed", "encoder+listed"):
+        return {**words, "text": form, "list": "en", "rarity": found.rarity}
+    return words
 
 
 def _choose_row_scale(tree: Tree) -> Tree:
@@ -299,7 +312,7 @@ def _number(asked: Tree, key: str, default: float) -> float | None:
 def _fill_no_trust(asked: Tree, tree: Tree) -> Tree:
     """Few rounds of a model with few words, in which each client randomises its own update."""
     epsilon, rounds = _number(asked, "epsilon", 8.0), 5
-    if epsilon is None or not (filled := _private(asked, tree)):
+    if epsilon is None or not (filled := _private(asked, tree, may_encode=False)):
         return {}
     codec = {"name": "projunit", "epsilon": epsilon / _rounds(tree, rounds), "clip": 1.0}
     promise = {"epsilon": epsilon}

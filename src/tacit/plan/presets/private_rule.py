@@ -29,7 +29,7 @@ from tacit.plan.tables.rows.data import is_place
 Tree = dict[str, Any]
 
 CLIP_TEXT, CLIP_TABLE = 1 / 10, 1 / 3
-_LONGEST_TABLE_PATH = 8000.0
+_LONGEST_TABLE_PATH, _LONGEST_ENCODER_PATH = 8000.0, 4000.0
 
 TABLES = {
     "adult": (5, 7),
@@ -64,6 +64,20 @@ class Rule:
     soften: float
     words: int = 0
     rarity: float = 0.0
+
+
+def encoder_rule(epsilon: float, clients: int) -> Rule:
+    """Settings for texts that only a frozen encoder reads."""
+    q, rounds, momentum = epsilon * clients / 5000, 40, 0.9
+    path = min(_LONGEST_ENCODER_PATH, 1000 * q**0.85)
+    return Rule(
+        local_rate=1 / CLIP_TEXT,
+        constant=0.1,
+        rounds=rounds,
+        momentum=momentum,
+        rate=round(path * (1 - momentum) / rounds, 4),
+        soften=0.0,
+    )
 
 
 def rule(epsilon: float, clients: int, inputs: Inputs) -> Rule:
