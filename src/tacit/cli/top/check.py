@@ -47,7 +47,10 @@ def _read_rows(plan: Plan, *, no_data: bool) -> dict[str, str]:
     """Describe the plan's file, with a warning if clients are few; DataError if no run can start."""
     from tacit.plan.tables.rows.data import is_file
     from tacit.simulation.advice.client_count import is_at_hand, require_room
-    from tacit.simulation.advice.enough_people import describe_few_people
+    from tacit.simulation.advice.enough_people import (
+        describe_expected_accuracy,
+        describe_few_people,
+    )
 
     if no_data:
         return {"rows": "not read (--no-data)"}
@@ -55,8 +58,12 @@ def _read_rows(plan: Plan, *, no_data: bool) -> dict[str, str]:
         found = "the file is not on this machine" if is_file(plan.data) else "a run reads them"
         return {"rows": f"not read: {found}"}
     counted = require_room(plan)
-    few = describe_few_people(plan, counted)
-    return {"rows": counted.table.source, **({"warning": few} if few else {})}
+    few, expected = describe_few_people(plan, counted), describe_expected_accuracy(plan, counted)
+    return {
+        "rows": counted.table.source,
+        **({"expected": expected} if expected else {}),
+        **({"warning": few} if few else {}),
+    }
 
 
 def outline(plan: Plan) -> dict[str, str]:
@@ -67,6 +74,7 @@ def outline(plan: Plan) -> dict[str, str]:
         describe_planned_votes,
     )
     from tacit.plan import dump
+    from tacit.plan.presets.text_rule import describe_text_choice
     from tacit.privacy.statement.prose_rows import (
         describe_made_up_owners,
         describe_planned_disclosure,
@@ -83,6 +91,7 @@ def outline(plan: Plan) -> dict[str, str]:
     return {
         **({"owners": owners} if owners else {}),
         "data": f"{data.source}, {clients}, split {facts['Split']}",
+        **({"text": reading} if (reading := describe_text_choice(plan)) else {}),
         "model": facts["Model"],
         "local": facts["Local training"],
         "codec": facts["Codec"],

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Tree = dict[str, Any]
 
-ENCODER_BELOW, BOTH_BELOW = 0.5, 4.0
+ENCODER_BELOW, BOTH_BELOW = 1.2, 20.0
 """Below the first q an encoder alone reads texts, below the second with words, above it words."""
 PIECES = 128
 _WORD_KEYS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import polars as pl
@@ -9,7 +10,11 @@ import polars as pl
 from tacit import data
 from tacit.plan import MLP, Logistic, Plan
 from tacit.plan.presets.enough_people import NoisyRounds, noisy_rounds
+from tacit.plan.presets.expected_accuracy import describe_expectation
 from tacit.simulation.advice.client_count import Counted
+
+_ENCODER_WIDTH = 384
+"""Numbers per text of the encoder `minilm`."""
 
 
 def describe_few_people(plan: Plan, counted: Counted) -> str:
@@ -23,6 +28,17 @@ def describe_few_people(plan: Plan, counted: Counted) -> str:
         else min(plan.server.cohort_size, counted.clients)
     )
     return found.describe_few(people) if found else ""
+
+
+def describe_expected_accuracy(plan: Plan, counted: Counted) -> str:
+    """The accuracy that public sets reached with as many people; empty where nothing similar was
+    measured.
+    """
+    columns, settings = counted.table.columns, plan.features
+    inputs = len(columns.numeric) + _count_categories(counted.table, settings.categorical)
+    known = replace(plan, data=replace(plan.data, columns=columns))
+    classes = len(_categories(counted.table, columns.label or ""))
+    return describe_expectation(known, classes, inputs, counted.clients)
 
 
 def find_noise(plan: Plan, table: data.Table) -> NoisyRounds | None:
@@ -49,19 +65,26 @@ def _count_inputs(plan: Plan, table: data.Table) -> int | None:
     if (
         columns.image
         or settings.quantise
-        or (columns.text and settings.text not in ("binary", "listed"))
+        or (columns.text and settings.word_form not in (None, "binary", "listed"))
+        or (settings.has_encoder and settings.encoder != "minilm")
     ):
         return None
     missing = sum(table.train[name].null_count() > 0 for name in columns.numeric)
-    onehot = settings.categorical == "onehot"
-    categories = sum(len(_categories(table, name)) if onehot else 1 for name in columns.categorical)
+    categories = _count_categories(table, settings.categorical)
     return (
-        (settings.buckets if columns.text else 0)
+        (settings.buckets if columns.text and settings.word_form else 0)
+        + (_ENCODER_WIDTH if columns.text and settings.has_encoder else 0)
         + len(columns.numeric)
         + missing
         + categories
         + int(settings.constant > 0)
     )
+
+
+def _count_categories(table: data.Table, categorical: str) -> int:
+    """Number of inputs of the categorical columns."""
+    onehot = categorical == "onehot"
+    return sum(len(_categories(table, name)) if onehot else 1 for name in table.columns.categorical)
 
 
 def _categories(table: data.Table, column: str) -> list[str]:

@@ -12,7 +12,12 @@ from tacit import plan as plans
 from tacit.data import Starter, StarterRequest
 from tacit.plan import Plan
 from tacit.plan.presets.enough_people import noisy_rounds
+from tacit.plan.presets.expected_accuracy import describe_expectation
+from tacit.plan.presets.text_rule import describe_text_choice
 from tacit.simulation.advice.text_reading import choose_reading
+
+_ENCODER_WIDTH = 384
+"""Numbers per text of the encoder that the preset chooses."""
 
 
 def make_starter(
@@ -27,13 +32,17 @@ def make_starter(
         reading, note = choose_reading(start, plan.features.buckets)
         start = replace(start, text=start.write(reading), notes=(*start.notes, note))
         plan = plans.parse(tomllib.loads(start.text))
-    few = _describe_few_people(start, plan)
-    return replace(start, notes=(*start.notes, few)) if few else start
+    notes = (describe_text_choice(plan), *_describe_people(start, plan))
+    return replace(start, notes=(*start.notes, *(_as_sentence(note) for note in notes if note)))
 
 
-def _describe_few_people(start: Starter, plan: Plan) -> str:
-    """A warning if the plan has too few clients for its epsilon, from the table's columns and
-    classes.
+def _as_sentence(note: str) -> str:
+    return note[:1].upper() + note[1:].rstrip(".") + "."
+
+
+def _describe_people(start: Starter, plan: Plan) -> tuple[str, str]:
+    """The accuracy to expect with as many clients, and a warning if they are too few for epsilon,
+    from the table's columns and classes.
     """
     roles = {guess.column: guess.role for guess in start.guesses}
     classes = start.rows[plan.data.columns.label or ""].drop_nulls().n_unique()
@@ -42,8 +51,12 @@ def _describe_few_people(start: Starter, plan: Plan) -> str:
         for name, role in roles.items()
     )
     inputs = (
-        (plan.features.buckets if start.texts else 0) + columns + int(plan.features.constant > 0)
+        (plan.features.buckets if start.texts and plan.features.word_form else 0)
+        + (_ENCODER_WIDTH if plan.features.has_encoder else 0)
+        + columns
+        + int(plan.features.constant > 0)
     )
     noise = noisy_rounds(plan, inputs * (1 if classes <= 2 else classes))
     people = plan.privacy.clients if plan.privacy and plan.privacy.clients else plan.data.clients
-    return noise.describe_few(people) if noise else ""
+    expected = describe_expectation(plan, classes, columns, people)
+    return expected, noise.describe_few(people) if noise else ""
