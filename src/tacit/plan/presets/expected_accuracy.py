@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from tacit.plan.plan import Plan
 
 _FILE = Path(__file__).with_name("measured_accuracy.json")
-_MARGIN = 0.1
-"""Added at both ends: sets other than the measured ones differ more."""
+_MARGIN = 0.4
+"""Added at both ends, divided by the number of sets: others differ more than a few of them."""
+_SAME_AS = {"binary": "listed", "encoder+binary": "encoder", "encoder+listed": "encoder"}
+"""Forms of text that reach about the same as another one, or more."""
 _NEAR, _LOW = 0.35, 0.2
 _MOST_CLASSES, _MOST_COLUMN_INPUTS = 20, 150
 """Limits of what was measured; beyond them nothing is stated."""
@@ -66,15 +68,14 @@ def describe_expectation(plan: Plan, classes: int, column_inputs: int, people: i
         and plan.model.name == "logistic"
         and plan.codec.name == "dp_sum"
         and not plan.data.columns.image
+        and (settings.encoder == "minilm" or not settings.has_encoder)
         and 2 <= classes <= _MOST_CLASSES
         and column_inputs <= _MOST_COLUMN_INPUTS
     )
     if not is_measured or asked is None or asked.epsilon is None:
         return ""
     form = settings.text if plan.data.columns.text else "table"
-    if form == "binary":
-        form = "listed"  # hashed words reach about the same
-    found = expect_accuracy(form, people, asked.epsilon)
+    found = expect_accuracy(_SAME_AS.get(form, form), people, asked.epsilon)
     return found.describe(people, asked.epsilon) if found else ""
 
 
@@ -85,9 +86,10 @@ def expect_accuracy(form: str, people: int, epsilon: float) -> Expectation | Non
     if not curves:
         return None
     shares = [_interpolate(curve, q) for curve in curves.values()]
+    margin = _MARGIN / len(curves)
     return Expectation(
-        low=max(0.0, min(shares) - _MARGIN),
-        high=min(1.0, max(shares) + _MARGIN),
+        low=max(0.0, min(shares) - margin),
+        high=min(1.0, max(shares) + margin),
         sets=tuple(sorted(curves)),
     )
 

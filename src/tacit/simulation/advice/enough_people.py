@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import polars as pl
 
-from tacit import data
+from tacit import data, features
 from tacit.plan import MLP, Logistic, Plan
 from tacit.plan.presets.enough_people import NoisyRounds, noisy_rounds
 from tacit.plan.presets.expected_accuracy import describe_expectation
@@ -35,6 +35,13 @@ def describe_expected_accuracy(plan: Plan, counted: Counted) -> str:
     measured.
     """
     columns, settings = counted.table.columns, plan.features
+    if columns.text and settings.has_encoder and settings.encoder == "minilm":
+        language = features.find_language(counted.table.train, columns)
+        if language.name and language.code != "en":
+            return (
+                f"unknown: the texts seem to be {language.name}, and the encoder minilm reads"
+                " English; set features.text = 'binary' for words of any language"
+            )
     inputs = len(columns.numeric) + _count_categories(counted.table, settings.categorical)
     known = replace(plan, data=replace(plan.data, columns=columns))
     classes = len(_categories(counted.table, columns.label or ""))
