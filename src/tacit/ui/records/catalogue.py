@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import threading
-import time
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +24,11 @@ from tacit.ui.records.safe_files import (
     open_inside,
     read_text_inside,
 )
-from tacit.ui.records.summaries import find_budget, summarise_index
+from tacit.ui.records.summaries import find_budget, state_recorded, summarise_index
 
 MAX_INDEXES = 24
 LONG_RECORD = 8 << 20
 """The list reads only both ends of a longer record, and no page states its guarantee in words."""
-_STATE_AGAIN = 300
-"""Pause before the guarantee of a running run is stated again, as a multiple of its duration."""
 SPARK_WIDTH, SPARK_HEIGHT, _SPARK_POINTS = 100.0, 24.0, 40
 
 
@@ -43,11 +40,20 @@ class NoSuchRun(TacitError):  # noqa: N818 - the page says that there is none
 
 @dataclass(frozen=True)
 class _StatedPrivacy:
-    """A guarantee in words, for a record of some size; a running run keeps it for a while."""
+    """A guarantee in words, for a record of some size and the releases that it had."""
 
     size: int
-    until: float
+    releases: tuple[int, bool]
     figures: PrivacyFigures | None
+
+    def is_current(self, size: int, index: RecordIndex) -> bool:
+        """Whether nothing was released since; baselines of a finished run release nothing of it."""
+        return self.size == size or (self.releases[1] and self.releases == _mark_releases(index))
+
+
+def _mark_releases(index: RecordIndex) -> tuple[int, bool]:
+    """Count the rounds of the run that were charged, and tell whether it has finished."""
+    return index.spent.lines.count, index.finished() is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,26 +128,29 @@ class RunCatalogue:
     def state_privacy(self, name: str) -> PrivacyFigures | None:
         """The guarantee of a run in words, from its releases; None if the record is long or damaged.
 
-        Computed again only after the record has changed; while the run works, only every now and
-        then, so that this takes a small share of the time.
+        While the run itself trains, only its totals are current, so there is no statement in words.
         """
-        size, began = self._measure(name)[0], time.monotonic()
+        index, size = self.index(name), self._measure(name)[0]
+        trains = index.finished() is None and self.is_running(name)
         known = self._privacy.get(name)
-        if known is not None and (
-            known.size == size or (began < known.until and self.is_running(name))
-        ):
-            return known.figures
-        found = None
-        if 0 < size <= LONG_RECORD:
-            try:
-                found = summarise_privacy(list(self.read_entries(name)))
-            except TacitError:
-                found = None
-        now = time.monotonic()
-        self._privacy[name] = _StatedPrivacy(size, now + _STATE_AGAIN * (now - began), found)
-        while len(self._privacy) > MAX_INDEXES:
-            self._privacy.popitem(last=False)
-        return found
+        if known is None or not (trains or known.is_current(size, index)):
+            known = _StatedPrivacy(size, _mark_releases(index), self._compute_privacy(name, size))
+            self._privacy[name] = known
+            while len(self._privacy) > MAX_INDEXES:
+                self._privacy.popitem(last=False)
+        found = known.figures
+        if found is None or not trains:
+            return found
+        totals = state_recorded(index.spent.last)
+        return replace(totals, owners=found.owners, unprotected=found.unprotected)
+
+    def _compute_privacy(self, name: str, size: int) -> PrivacyFigures | None:
+        if not 0 < size <= LONG_RECORD:
+            return None
+        try:
+            return summarise_privacy(list(self.read_entries(name)))
+        except TacitError:
+            return None
 
     def read_entries(self, name: str) -> list[record.Entry]:
         """All valid entries of a record, with its checksums verified; raise RunError if damaged."""

@@ -37,7 +37,7 @@ def summarise_index(
     return Summary(
         name=index.run,
         arms=[_build_arm(index, name, plan, totals) for name in list_begun_arms(index)],
-        privacy=privacy or _state_recorded(totals),
+        privacy=privacy or state_recorded(totals),
         data=index.prepared,
         plan=plan,
         versions=started.versions if isinstance(started, Started) else {},
@@ -119,7 +119,8 @@ def _build_arm(
     )
 
 
-def _state_recorded(totals: tuple[Total, ...]) -> PrivacyFigures:
+def state_recorded(totals: tuple[Total, ...]) -> PrivacyFigures:
+    """The totals as the run recorded them, without a statement in words."""
     stated = [
         StatedTotal(total=total, text=prose.format_total(total), composition=total.basis)
         for total in totals
