@@ -15,6 +15,7 @@ from tacit.ui.site import space as spaces
 from tacit.ui.site.ledger_charts import divide_spending
 from tacit.ui.site.pages import build_site_pages
 from tacit.ui.site.policy_form import apply_form, list_policy_fields
+from tacit.ui.site.request_routes import follow_parts
 from tests.ui.served import FORM, build_client
 from tests.ui.site.made_up_site import POLICY, MadeUpSite
 
@@ -281,3 +282,20 @@ def test_a_page_is_read_again_only_after_a_change(
     site.decide(RUN)
     assert "No run waits" in client.get("/").text
     assert count == [2]
+
+
+def test_an_idle_site_renders_nothing_again(site: MadeUpSite) -> None:
+    site.offer(RUN)
+    space, count = spaces.SiteSpace(site.folder), [0]
+
+    def render() -> dict[str, str]:
+        count[0] += 1
+        return {"part-waiting": ", ".join(one.request.run for one in space.overview().waiting)}
+
+    read = follow_parts(space, render)
+    assert read() == {"parts": {"part-waiting": RUN}}
+    assert [read() for _ in range(5)] == [None] * 5
+    assert count == [1]
+    site.decide(RUN)
+    space._read_again = 0.0
+    assert read() == {"parts": {"part-waiting": ""}}

@@ -21,6 +21,7 @@ from tacit.ui.application import stream_changes
 from tacit.ui.events import Change
 from tacit.ui.forms import read_form
 from tacit.ui.rendering import render_page, render_part
+from tacit.ui.site.overview import SiteOverview
 from tacit.ui.site.run_views import (
     describe_run,
     list_first_page,
@@ -44,7 +45,7 @@ def list_request_routes(space: SiteSpace) -> list[Route]:
                 for name in ("answers", "waiting", "runs")
             }
 
-        return stream_changes(request, _follow_parts(render), pause=0.4)
+        return stream_changes(request, follow_parts(space, render), pause=0.4)
 
     def show_run(request: Request) -> Response:
         values = describe_run(space, request.path_params["run"])
@@ -61,7 +62,7 @@ def list_request_routes(space: SiteSpace) -> list[Route]:
                 "part-progress": render_part("site/progress.html", **values),
             }
 
-        return stream_changes(request, _follow_parts(render), pause=0.5)
+        return stream_changes(request, follow_parts(space, render), pause=0.5)
 
     async def approve(request: Request) -> Response:
         return await _act(request, "approved")
@@ -132,17 +133,24 @@ def _end_run(space: SiteSpace, run: str) -> None:
         forget_run(space.owner(), run)
 
 
-def _follow_parts(render: Callable[[], dict[str, str]]) -> Callable[[], Change | None]:
-    """Read the parts of a page that differ from the last ones. A site that cannot be read keeps what
-    the page shows.
+def follow_parts(
+    space: SiteSpace, render: Callable[[], dict[str, str]]
+) -> Callable[[], Change | None]:
+    """Read the parts of a page that differ from the last ones; an idle site renders nothing. A site that
+    cannot be read keeps what the page shows.
     """
     shown: dict[str, Any] = {}
+    seen: list[SiteOverview | None] = [None]
 
     def read() -> Change | None:
         try:
+            found = space.overview(patient=True)
+            if found is seen[0]:
+                return None
             parts = render()
         except TacitError:
             return None
+        seen[0] = found
         changed = {key: html for key, html in parts.items() if shown.get(key) != html}
         shown.update(parts)
         return {"parts": changed} if changed else None
