@@ -105,6 +105,11 @@ class TwoNodes:
         """Start a second node again."""
         self._second = self._cluster.add_node(**self._node)
 
+    def list_raylets(self) -> set[int]:
+        """The processes that are the parents of the nodes' actors."""
+        nodes = [self._cluster.head_node, self._second]
+        return {one.process.pid for node in nodes for one in node.all_processes["raylet"]}
+
     def close(self) -> None:
         """End both nodes."""
         self._cluster.shutdown()

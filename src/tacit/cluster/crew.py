@@ -87,10 +87,15 @@ class Crew:
             with contextlib.suppress(Exception):
                 self._ray.kill(place.handle)
 
-    def carry_out(self, kind: str, tasks: Sequence[ActorTask], shared: Any) -> Iterator[Done]:
-        """Yield the answer to each task once, as they arrive; `shared` was stored."""
+    def carry_out(
+        self, kind: str, tasks: Sequence[ActorTask], shared: Any, *, repeats_slow: bool = True
+    ) -> Iterator[Done]:
+        """Yield the answer to each task once, as they arrive; `shared` was stored.
+
+        Tasks may be appended meanwhile. With `repeats_slow` an idle actor repeats what takes long.
+        """
         self._generation += 1
-        yield from _Round(self, kind, tasks, shared).run()
+        yield from _Round(self, kind, tasks, shared, repeats_slow=repeats_slow).run()
 
     def _build_place(self) -> _Place:
         self._made += 1
@@ -122,17 +127,25 @@ class Crew:
 class _Round:
     """The tasks of one call of `carry_out`."""
 
-    def __init__(self, crew: Crew, kind: str, tasks: Sequence[ActorTask], shared: Any) -> None:
+    def __init__(
+        self,
+        crew: Crew,
+        kind: str,
+        tasks: Sequence[ActorTask],
+        shared: Any,
+        *,
+        repeats_slow: bool,
+    ) -> None:
         self.crew, self.kind, self.tasks, self.shared = crew, kind, tasks, shared
+        self.repeats_slow = repeats_slow
         self.queues = [deque[int]() for _ in crew._places]
-        for number, task in enumerate(tasks):
-            self.queues[task.preferred % len(self.queues)].append(number)
-        self.left, self.losses = set(range(len(tasks))), [0] * len(tasks)
+        self.left, self.losses = set[int](), list[int]()
         self.seconds, self.alive = list[float](), time.monotonic()
 
     def run(self) -> Iterator[Done]:
         """Give tasks to actors and yield answers until none is left."""
         ray = self.crew._ray
+        self._take_new()
         while self.left:
             self._give()
             refs = [
@@ -145,11 +158,19 @@ class _Round:
                     yield done
             if ready:
                 self.alive = time.monotonic()
+                self._take_new()
             elif not self._is_working() and time.monotonic() - self.alive > _PATIENCE:
                 raise RunError(
                     f"the cluster has had no actor for {_PATIENCE:g} seconds; nothing is lost: start"
                     " its nodes again and resume the run"
                 )
+
+    def _take_new(self) -> None:
+        """Queue tasks that were appended."""
+        for number in range(len(self.losses), len(self.tasks)):
+            self.queues[self.tasks[number].preferred % len(self.queues)].append(number)
+            self.left.add(number)
+            self.losses.append(0)
 
     def _is_working(self) -> bool:
         """Whether an actor that has answered before has calls."""
@@ -172,7 +193,9 @@ class _Round:
             return self.queues[number].popleft()
         if place.calls:
             return None
-        return longest.pop() if longest else self._find_slow()
+        if longest:
+            return longest.pop()
+        return self._find_slow() if self.repeats_slow else None
 
     def _find_slow(self) -> int | None:
         usual = sorted(self.seconds)[len(self.seconds) // 2] if self.seconds else 0.0

@@ -23,7 +23,7 @@ from tacit.runs import record, run_folder
 from tacit.runs.fingerprint import fingerprint_plan
 from tacit.simulation.workers import children
 
-_PROGRAM = "from tacit.runs.sweep_run import main; main()"
+PROGRAM = "from tacit.runs.sweep_run import main; main()"
 _SECONDS_TO_END = 20.0
 _ROOM = 1.2
 """Another run starts only if this multiple of the largest run's memory is free."""
@@ -54,14 +54,17 @@ class Watch(Protocol):
         """A run has finished or failed."""
 
 
-def carry_out(wanted: Sequence[Plan], root: Path, at_once: int, watch: Watch) -> list[Outcome]:
-    """Run all plans without baselines in folders below `root`, and return their outcomes in order.
+def carry_out(
+    wanted: Sequence[Plan], root: Path, at_once: int, watch: Watch, cluster: str | None = None
+) -> list[Outcome]:
+    """Run all plans without baselines in folders below `root`, and return their outcomes in order;
+    `cluster` is the address of a cluster, one run per core.
 
     A finished run of the same plan is reused; a stopped one is resumed. If a run fails, the others
     continue. An interrupt ends all processes and loses their work since the last round.
     """
     runs = _find_runs(root)
-    workers = Engine(workers=_workers(at_once))
+    workers = Engine(workers=_workers(at_once) if cluster is None else 1)
     jobs = [pin_own_parts(replace(one, baselines=(), engine=workers)) for one in wanted]
     found: dict[int, Outcome] = {}
     waiting: list[tuple[int, Path | None]] = []
@@ -73,7 +76,12 @@ def carry_out(wanted: Sequence[Plan], root: Path, at_once: int, watch: Watch) ->
         else:
             waiting.append((number, folder))
     with children.stoppable():
-        found |= _Pool(jobs, root, at_once, watch).run(waiting)
+        if cluster is None:
+            found |= _Pool(jobs, root, at_once, watch).run(waiting)
+        else:
+            from tacit.runs.cluster_sweep import carry_out_on_cluster
+
+            found |= carry_out_on_cluster(jobs, root, waiting, watch, cluster)
     return [found[number] for number in range(len(jobs))]
 
 
@@ -108,7 +116,7 @@ class _Process:
         places = {"PYTHONPATH": os.pathsep.join(part for part in sys.path if part)}
         environment = {**os.environ, **children.thread_limits(at_once), **places}
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _PROGRAM, str(os.getpid())],
+            [sys.executable, "-P", "-c", PROGRAM, str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

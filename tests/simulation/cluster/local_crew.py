@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -70,8 +71,10 @@ class LocalCrew:
     def close(self) -> None:
         self._actors = []
 
-    def carry_out(self, kind: str, tasks: Sequence[ActorTask], shared: Any) -> Iterator[Done]:
-        left = list(self._draw.permutation(len(tasks)))
+    def carry_out(
+        self, kind: str, tasks: Sequence[ActorTask], shared: Any, *, repeats_slow: bool = True
+    ) -> Iterator[Done]:
+        left, known = list(self._draw.permutation(len(tasks))), len(tasks)
         while left:
             number = int(left[0])
             place = int(self._draw.integers(len(self._actors)))
@@ -86,10 +89,12 @@ class LocalCrew:
                 continue
             left.pop(0)
             yield Done(number, name, answer)
+            left += range(known, len(tasks))  # tasks that were appended meanwhile
+            known = len(tasks)
 
 
 def use_local_crews(
-    monkeypatch: pytest.MonkeyPatch, cores: int, *, loss: float = 0.0
+    monkeypatch: pytest.MonkeyPatch, cores: int, *, loss: float = 0.0, where: ModuleType = driver
 ) -> tuple[list[LocalCrew], list[int]]:
     """Let runs on a cluster use such actors; return the crews, and the bytes of each call."""
     made, sizes = list[LocalCrew](), list[int]()
@@ -102,6 +107,6 @@ def use_local_crews(
         made.append(LocalCrew(count, maker, loss=loss, sizes=sizes))
         return made[-1]
 
-    monkeypatch.setattr(driver, "connect", connect)
-    monkeypatch.setattr(driver, "Crew", build)
+    monkeypatch.setattr(where, "connect", connect)
+    monkeypatch.setattr(where, "Crew", build)
     return made, sizes

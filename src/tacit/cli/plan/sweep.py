@@ -16,6 +16,7 @@ from tacit.cli.exit_codes import Missed, Stopped
 from tacit.cli.options import (
     RUNS,
     AsJson,
+    Cluster,
     Jobs,
     Log,
     Overrides,
@@ -66,6 +67,7 @@ def sweep(
     quiet: Quiet = False,
     policy: PolicyFile = None,
     log: Log = None,
+    cluster: Cluster = None,
 ) -> None:
     """Run every combination of some settings and plot accuracy, privacy and bytes.
 
@@ -81,6 +83,7 @@ def sweep(
       tacit plan sweep plan.toml --over privacy.epsilon=1,8 --over data.clients=100,500 --seeds 1,2,3
       tacit plan sweep plan.toml --over codec.name=rr,plain --page codecs.html --json
       tacit plan sweep plan.toml --over privacy.epsilon=1,8 --log tensorboard:logs
+      tacit plan sweep plan.toml --over privacy.epsilon=1,8 --cluster auto
     """
     from tacit.cli.site.policy import check_policy
     from tacit.plan.grid import grid
@@ -92,7 +95,7 @@ def sweep(
     if policy:
         for point in points:
             check_policy(point.plans[0], policy)
-    outcomes = _run_all(points, runs, count_jobs(jobs), quiet)
+    outcomes = _run_all(points, runs, count_jobs(jobs), cluster, quiet=quiet)
     found = _collect_figures(points, outcomes, len(chosen) or 1)
     _write(found, points[0].plans[0], page)
     _print(found, page, as_json=as_json)
@@ -182,7 +185,9 @@ def _add_trackers(points: list[Point], log: list[str]) -> list[Point]:
         return points
 
 
-def _run_all(points: list[Point], runs: Path, jobs: int, quiet: bool) -> dict[str, Outcome]:
+def _run_all(
+    points: list[Point], runs: Path, jobs: int, cluster: str | None, *, quiet: bool
+) -> dict[str, Outcome]:
     """Run each plan and each of its baselines; outcomes by fingerprint. Equal plans run once."""
     from tacit.plan.grid import BASELINE_NOTE
     from tacit.runs.fingerprint import fingerprint_plan
@@ -204,7 +209,7 @@ def _run_all(points: list[Point], runs: Path, jobs: int, quiet: bool) -> dict[st
     )
     try:
         with watch:
-            outcomes = carry_out([own for _, own in wanted.values()], runs, jobs, watch)
+            outcomes = carry_out([own for _, own in wanted.values()], runs, jobs, watch, cluster)
     except KeyboardInterrupt:
         raise Stopped(
             f"stopped with {watch.done} of {len(wanted)} runs finished; repeat the command to"

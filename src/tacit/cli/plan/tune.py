@@ -9,7 +9,18 @@ import typer
 
 from tacit.cli import tables
 from tacit.cli.exit_codes import Missed, Stopped
-from tacit.cli.options import RUNS, AsJson, Jobs, Overrides, Page, PlanFile, Quiet, Runs, count_jobs
+from tacit.cli.options import (
+    RUNS,
+    AsJson,
+    Cluster,
+    Jobs,
+    Overrides,
+    Page,
+    PlanFile,
+    Quiet,
+    Runs,
+    count_jobs,
+)
 from tacit.cli.plan.sweep import SweepProgress
 
 if TYPE_CHECKING:
@@ -32,6 +43,7 @@ def tune(
     page: Page = Path("tune.html"),
     runs: Runs = RUNS,
     jobs: Jobs = None,
+    cluster: Cluster = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -56,7 +68,7 @@ def tune(
     def run(plans: list[Plan], titles: list[str]) -> list[Outcome]:
         watch = SweepProgress(titles, [one.server.rounds for one in plans], quiet)
         with watch:
-            return carry_out(plans, runs, count_jobs(jobs), watch)
+            return carry_out(plans, runs, count_jobs(jobs), watch, cluster)
 
     try:
         found = search(plan, overrides or [], run)

@@ -79,7 +79,7 @@ class FloatSum:
 
     def pack(self) -> NDArray[np.uint8]:
         """Serialise the sum."""
-        return self.value().astype("<f8").view(np.uint8)
+        return self.value().astype("<f8", copy=False).view(np.uint8)
 
     def add_packed(self, payload: NDArray[np.uint8], weight: int) -> None:
         """Add a serialised sum. No value may exceed its weight times the largest float32, and none
@@ -89,16 +89,20 @@ class FloatSum:
         """
         check_size(payload, 8 * self.dim, "sum")
         check_weight(self.weight, weight, least=0)
-        other = FloatSum(self.dim)
-        other._sum, other.weight = payload.view("<f8").copy(), weight
-        if not other.is_finite():
+        sums = payload.view("<f8")
+        if not is_finite(sums):
             raise WireError("sum refused: it contains NaN or infinite values")
-        if self.dim and np.abs(other._sum).max() > weight * float(np.finfo(np.float32).max):
+        if find_largest(sums) > weight * float(np.finfo(np.float32).max):
             raise WireError(
                 f"sum refused: a value exceeds what {weight:,} float32 values can add up to; sum"
                 " the updates again"
             )
-        self.merge(other)
+        if self._empty:
+            self._sum = sums.copy()
+        else:
+            total = self.value()
+            total += sums
+        self.weight += weight
 
     def value(self) -> NDArray[np.float64]:
         """The weighted sum; callers may write into it."""
@@ -139,6 +143,15 @@ def is_finite(row: NDArray[Any]) -> bool:
     for i in range(row.size):
         off += row[i] - row[i]
     return bool(off == 0)
+
+
+@numba.njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+def find_largest(row: NDArray[np.float64]) -> float:
+    """The largest absolute value of finite numbers; 0 if there are none."""
+    largest = 0.0
+    for i in range(row.size):
+        largest = max(largest, abs(row[i]))
+    return largest
 
 
 @numba.njit(nogil=True, cache=True)
