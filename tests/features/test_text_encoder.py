@@ -125,7 +125,7 @@ def test_encoded_rows_have_norm_one_and_follow_the_words(folder: Path, tmp_path:
     np.testing.assert_allclose(np.linalg.norm(rows.matrix[:, :16], axis=1), 1, rtol=1e-5)
     assert fitted.released == ()
 
-    both = Features(text="encoder+binary", encoder="mine", buckets=50)
+    both = Features(text="encoder+binary", encoder="mine", buckets=50, encoder_norm=0.5)
     fitted = fit(FRAME, COLUMNS, both, reader=reader)
     joined = encode(FRAME, COLUMNS, both, fitted, reader=reader).inputs
     assert isinstance(joined, Sparse)
@@ -134,7 +134,7 @@ def test_encoded_rows_have_norm_one_and_follow_the_words(folder: Path, tmp_path:
         at = slice(joined.starts[place], joined.starts[place + 1])
         columns, values = joined.columns[at], joined.values[at]
         np.testing.assert_array_equal(columns[-16:], np.arange(50, 66))
-        np.testing.assert_allclose(values[-16:], rows.matrix[place, :16])
+        np.testing.assert_allclose(values[-16:], rows.matrix[place, :16] / 2, rtol=1e-6)
         assert (np.diff(columns) > 0).all()
         expected = float(bool(TEXTS[place]))
         assert np.linalg.norm(values[:-16]) == pytest.approx(expected, abs=1e-6)

@@ -17,6 +17,7 @@ from tacit.features.row_norm import (
     append_columns,
     append_constant,
     append_dense,
+    scale_dense,
     scale_to_norm,
 )
 from tacit.features.statistics import check_roles
@@ -158,7 +159,7 @@ def _encode_text(
         return numbers
     words = scale_to_norm(words, 1.0)
     assert isinstance(words, Sparse), "no sequence is joined with an encoder"
-    return append_dense(words, numbers)
+    return append_dense(words, scale_dense(numbers, settings.encoder_norm))
 
 
 def _encode_words(

@@ -38,6 +38,11 @@ def append_constant(rows: Dense | Sparse, value: float) -> Dense | Sparse:
     )
 
 
+def scale_dense(rows: Dense, factor: float) -> Dense:
+    """Multiply all numbers by a factor."""
+    return Dense(matrix=rows.matrix * np.float32(factor), width=rows.width)
+
+
 def append_columns(rows: Dense, more: Dense) -> Dense:
     """Append further inputs to all rows."""
     return Dense(matrix=np.hstack([rows.matrix, more.matrix]), width=rows.width + more.width)

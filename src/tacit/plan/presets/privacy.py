@@ -18,7 +18,7 @@ from tacit.errors import PlanError
 from tacit.plan.kinds import STRICT, Count, Per
 from tacit.plan.presets.network_rule import fill_in_network
 from tacit.plan.presets.private_rule import Rule, encoder_rule, inputs_of, lacks_inputs, rule
-from tacit.plan.presets.text_rule import PIECES, choose_text_form
+from tacit.plan.presets.text_rule import PIECES, choose_encoder_norm, choose_text_form
 
 if TYPE_CHECKING:
     from tacit.plan.plan import Plan
@@ -243,7 +243,7 @@ def _private(asked: Tree, tree: Tree, *, may_encode: bool = True) -> Tree:
     found = encoder_rule(epsilon, clients) if is_encoded else rule(epsilon, clients, inputs)
     features: Tree = {"constant": found.constant, **({} if inputs.norm else {"row_norm": 1.0})}
     if text:
-        features |= _fill_in_text(form, found)
+        features |= _fill_in_text(form, found, epsilon * clients / 5000)
     elif "quantise" not in _own(tree, "features"):
         features["numeric"] = "robust"
     return {
@@ -269,12 +269,14 @@ def _private(asked: Tree, tree: Tree, *, may_encode: bool = True) -> Tree:
     }
 
 
-def _fill_in_text(form: str, found: Rule) -> Tree:
+def _fill_in_text(form: str, found: Rule, q: float) -> Tree:
     """The settings of text features of one form."""
     encoder: Tree = {"text": form, "length": PIECES} if form.startswith("encoder") else {}
     if form == "encoder":
         return encoder
     words: Tree = {**encoder, "buckets": found.words}
+    if encoder:
+        words["encoder_norm"] = choose_encoder_norm(q)
     if form in ("listed", "encoder+listed"):
         return {**words, "text": form, "list": "en", "rarity": found.rarity}
     return words

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 Tree = dict[str, Any]
 
-ENCODER_BELOW, BOTH_BELOW = 1.2, 20.0
+ENCODER_BELOW, BOTH_BELOW = 0.1, 20.0
 """Below the first q an encoder alone reads texts, below the second with words, above it words."""
+_EQUAL_BELOW, _SMALLER_NORM = 0.4, 0.577
+"""From this q on an encoder's numbers have a smaller L2 norm than the words: a quarter of the square."""
 PIECES = 128
 _WORD_KEYS = (
     "base",
@@ -50,6 +52,11 @@ def find_best_form(q: float) -> Text:
     if q < ENCODER_BELOW:
         return "encoder"
     return "encoder+listed" if q < BOTH_BELOW else "listed"
+
+
+def choose_encoder_norm(q: float) -> float:
+    """L2 norm of the encoder's numbers next to words of norm 1."""
+    return 1.0 if q < _EQUAL_BELOW else _SMALLER_NORM
 
 
 def describe_text_choice(plan: Plan) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Gt, Le
 from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
@@ -63,6 +63,10 @@ class Features:
     """`encoder`: the frozen network: `minilm` (all-MiniLM-L6-v2, 384 numbers per text), or a folder
     with a text network that `transformers` or sentence-transformers can load (safetensors weights;
     none of its code is run). Outputs are computed once and cached.
+    """
+    encoder_norm: Annotated[float, Gt(0), Le(100)] = 1.0
+    """`encoder` with words: L2 norm of the encoder's numbers before `row_norm` scales the row; that
+    of the words is 1.
     """
     buckets: Annotated[int, Ge(2), Le(50_000_000)] = 5000
     """Number of hash buckets; `listed`: number of words of the list, the most frequent first."""
@@ -195,7 +199,16 @@ def problems(plan: Plan) -> list[str]:
 
 def text_problems(features: Features) -> list[str]:
     """List contradictory settings of text features, one sentence each."""
-    return [*_words(features), *_list(features), *_terms(features)]
+    return [*_words(features), *_list(features), *_terms(features), *_encoder(features)]
+
+
+def _encoder(features: Features) -> list[str]:
+    if features.encoder_norm == 1 or (features.has_encoder and features.word_form):
+        return []
+    return [
+        "features.encoder_norm requires an encoder and words, such as features.text = ['encoder',"
+        f" 'listed'], got {features.text!r}; remove it"
+    ]
 
 
 def _unread(plan: Plan) -> list[str]:
