@@ -80,7 +80,7 @@ def tree_of(systems: tuple[str, ...], seed: int) -> Tree:
         if system not in systems:
             del table[key]
     if "tokens" not in systems:
-        del tree["features"]["quantise"]
+        del tree["features"]["quantise"], tree["negotiation"]
     return tree
 
 

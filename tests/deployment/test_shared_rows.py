@@ -105,6 +105,24 @@ WAYS: dict[str, dict[str, Any]] = {
         "filter": {"lr": 0.05, "vote_epsilon": 4.0, "memory": 1.0},
         **SUMMED,
     },
+    "all five systems": {
+        "share": {**GLOBAL, "rule": "distinct_l", "l": 2, "release": "whole_row", "k": 17},
+        "features__quantise": {"columns": ["gain"], "levels": 4, "trained_on": "tokens"},
+        "negotiation": {},
+        "data__local_test": 0.3,
+        "filter": {
+            "lr": 0.01,
+            "head_scale": 0.5,
+            "protect": "record",
+            "epsilon": 4.0,
+            "clip": 1.0,
+            "batch_rows": 40,
+            "votes_epsilon": 8.0,
+            "delta": 1e-3,
+            "memory": 1.0,
+        },  # fmt: skip
+        **SUMMED,
+    },
     "votes": {
         "data__local_test": 0.3,
         "filter": {"lr": 0.05, "vote_epsilon": 4.0, "memory": 1.0},

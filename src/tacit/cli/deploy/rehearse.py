@@ -61,6 +61,7 @@ def rehearse(
     The clients of the simulation are divided among sites. Each site is a
     process with its own rows, keys, policy and ledger. A server with TLS
     passes signed messages between them. All processes stop at the end.
+    A [corrupt] table is left out: only a simulation corrupts clients.
 
     \b
     Examples:
@@ -71,6 +72,9 @@ def rehearse(
     from tacit.simulation.rehearsal import prepare_rehearsal
 
     loaded = replace(load(plan, overrides), baselines=())
+    if loaded.corrupt is not None:
+        tables.line("rehearsed without [corrupt], which only a simulation can do", stderr=True)
+        loaded = replace(loaded, corrupt=None)
     place = keep or Path(tempfile.mkdtemp(prefix="tacit-rehearsal-"))
 
     def work(observer: Observer) -> Path:
@@ -220,10 +224,12 @@ def compare_models(plan: Plan, place: Path, start: Servers, sites: int) -> tuple
     """Model hashes of a simulation, and of the same run between sites with the same noise."""
     from tacit import simulation
     from tacit.api import Run
+    from tacit.deployment.deployable_plan import prepare_for_sites
     from tacit.simulation.rehearsal import prepare_rehearsal
 
-    simulated = simulation.start(plan, place / "simulated")
     ready = prepare_rehearsal(plan, place / "rows", sites)
+    prepare_for_sites(ready.plan, simulated_noise=True)  # refuse before anything is trained
+    simulated = simulation.start(plan, place / "simulated")
     with start(ready) as server:
         between = deploy_between(
             server, ready, place / "deployed", simulation.Silence(), same_noise=True
