@@ -14,10 +14,13 @@ import numpy as np
 
 from tacit import plan as plans
 from tacit import simulation
+from tacit.privacy import ledger
 from tacit.runs import record
 from tacit.runs.fingerprint import fingerprint_plan
 from tacit.runs.run_folder import RECORD, read_plan
 from tacit_papers.published import PLAN, Figures, Runner, TrialRun
+
+_DELTA = 1e-5
 
 
 def read_cached(run: TrialRun, cache: Path) -> Figures | None:
@@ -73,7 +76,8 @@ def collect_figures(entries: list[Any]) -> Figures:
     the final model on all clients' own rows (`train_accuracy`; not if parts of the model stay with
     clients), and the recall of each class with test rows (`recall_0`, `recall_1`, …). If clients
     voted on corrupted ones, `filter_accuracy`, `filter_precision` and `filter_recall` say how well
-    they found them.
+    they found them, `filter_least_precision` and `filter_least_recall` in the worst round, and
+    `votes_epsilon` is a tester's privacy loss in the whole run at delta 1e-5.
     """
     rounds, end = (
         record.select_entries(entries, record.Round, record.RUN),
@@ -90,10 +94,24 @@ def collect_figures(entries: list[Any]) -> Figures:
         figures["last"] |= {
             f"recall_{number}": right / rows for number, (right, rows) in classes if rows
         }
-    for round_no, found in _measure_filter(entries).items():
+    by_round = _measure_filter(entries)
+    for round_no, found in by_round.items():
         figures.setdefault(str(round_no), {}).update(found)
         figures["last"] |= found
-    return figures
+    for name in ("precision", "recall") if by_round else ():
+        least = min(found[f"filter_{name}"] for found in by_round.values())
+        figures["last"][f"filter_least_{name}"] = least
+    return {**figures, "last": {**figures["last"], **_measure_votes(entries)}}
+
+
+def _measure_votes(entries: list[Any]) -> dict[str, float]:
+    """A tester's privacy loss in the run; empty if nobody voted or votes have no noise."""
+    released = [
+        one for one in record.select_entries(entries, record.Released) if one.exchange == "votes"
+    ]
+    totals = ledger.compute_totals(ledger.fold_releases(released), _DELTA)
+    epsilon = totals[-1].epsilon if totals else None
+    return {} if epsilon is None else {"votes_epsilon": epsilon}
 
 
 def _measure_filter(entries: list[Any]) -> dict[int, dict[str, float]]:

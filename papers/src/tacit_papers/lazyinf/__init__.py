@@ -9,12 +9,13 @@ from tacit_papers.lazyinf.claims import CLAIMS
 from tacit_papers.lazyinf.decisions import turned
 from tacit_papers.lazyinf.detection import budget, collusion, decisions, detection, skew
 from tacit_papers.lazyinf.effect import attacks, model, recovered
+from tacit_papers.lazyinf.rounds import detect_in_every_round
 from tacit_papers.paper import Paper
 
 __all__ = ["PAPER"]
 
 _ALL = (
-     detection, decisions, promise.promise, budget, collusion, model, recovered, skew, attacks,
+     detection, decisions, promise.promise, budget, detect_in_every_round, collusion, model, recovered, skew, attacks,
     promise.influence,
 )  # fmt: skip
 PAPER = Paper(

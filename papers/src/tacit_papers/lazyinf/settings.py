@@ -40,11 +40,12 @@ class LazyinfSize:
     model_seeds: tuple[int, ...]
     harm_seeds: tuple[int, ...]  # of what random labels cost, which three seeds left open
     attack_seeds: tuple[int, ...]
+    round_seeds: tuple[int, ...] = (1, 2, 3, 4, 5)  # of detection in every round
 
 
 SIZES: dict[Scale, LazyinfSize] = {
      "smoke": LazyinfSize( clients=12, public=120, wide=32, frozen=False, rounds=2, budget_rounds=2,
-    shares=(0.0, 0.4), collusion=1, seeds=(1,), model_seeds=(1,), harm_seeds=(1,), attack_seeds=(1,), ), "quick":
+    shares=(0.0, 0.4), collusion=1, seeds=(1,), model_seeds=(1,), harm_seeds=(1,), attack_seeds=(1,), round_seeds=(1,), ), "quick":
     LazyinfSize(rounds=10, shares=(0.0, 0.4), collusion=5, seeds=(1, 2, 3), model_seeds=(1, 2, 3), harm_seeds=tuple(range(1, 11)),
     attack_seeds=(1,)), "full": LazyinfSize( rounds=20, shares=(0.0, 0.1, 0.2, 0.4, 0.6), collusion=9,
     seeds=tuple(range(1, 11)), model_seeds=(1, 2, 3), harm_seeds=tuple(range(1, 11)),
