@@ -120,7 +120,7 @@ WAYS: dict[str, dict[str, Any]] = {
             "votes_epsilon": 8.0,
             "delta": 1e-3,
             "memory": 1.0,
-        },  # fmt: skip
+        },
         **SUMMED,
     },
     "votes": {
