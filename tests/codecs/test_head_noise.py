@@ -1,5 +1,6 @@
 """Noise on heads: certain lengths in whole numbers, the stated loss, a measured one below it, and broken twins that are caught."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -191,6 +192,37 @@ def test_a_twin_whose_steps_each_have_the_noise_of_one_is_caught() -> None:
     scale = head.choose_noise_scale(asked("record"), 1, 1)
     least, found = measured("record", 2 * steps_of(scale, 0.0), 2 * steps_of(scale, 0.5), 300_000)
     assert EPSILON + 0.5 < least <= found
+
+
+@pytest.mark.statistical
+def test_a_twin_that_deals_a_row_to_all_four_batches_of_a_pass_is_caught() -> None:
+    """The row moves the sum of the batches four times as far; their noise is twice that of one."""
+    chosen = dataclasses.replace(asked("record"), batch=3)
+    scale = head.choose_noise_scale(chosen, 1, 1)
+    assert scale == head.choose_noise_scale(asked("record"), 1, 1), "as for a row in one batch"
+    least, found = measured("record", 2 * steps_of(scale, 0.0), 2 * steps_of(scale, 0.5), 300_000)
+    assert EPSILON + 0.5 < least <= found
+
+
+@given(rows=hnp.arrays(np.float32, (6, 12), elements=any_values))
+@settings(max_examples=60, deadline=None)
+def test_no_row_of_any_last_layers_moves_the_sum_by_more_than_the_radius(rows) -> None:
+    scale = head.choose_noise_scale(asked("record"), 12, 1)
+    found = head.round_rows(scale, rows)
+    assert max(sum(int(step) ** 2 for step in row) for row in found.tolist()) <= scale.radius**2
+
+
+def test_noise_on_any_last_layers_is_that_on_a_linear_one() -> None:
+    random = np.random.default_rng(2)
+    rows, slopes = (random.normal(size=(9, width)).astype(np.float32) for width in (4, 3))
+    scale = head.choose_noise_scale(asked("record"), 12, 1)
+    each = (rows[:, :, None] * slopes[:, None, :]).reshape(9, -1)
+    found = head.add_noise_to_row_gradients(scale, [each[:5], each[5:]], 12, OWN)
+    np.testing.assert_allclose(
+        found.reshape(4, 3),
+        head.add_noise_to_gradients(scale, rows, slopes, OWN),
+        atol=9 * scale.step,
+    )
 
 
 @pytest.mark.parametrize("value", [7.0, -7.0, 0.2, np.inf, np.nan])

@@ -330,6 +330,8 @@ VOTES_ADDED_UP = {"lr": 0.5, "votes_epsilon": 8.0, "delta": 1e-3}
 VOTING: dict[str, dict[str, Any]] = {
     "votes": {"filter": FILTER},
     "heads with noise": {"filter": {**FILTER, "protect": "record", "epsilon": 4.0, "clip": 1.0, "batch_rows": 4}},
+    "mini-batches with noise": {"filter": {**FILTER, "protect": "record", "epsilon": 4.0, "clip": 1.0, "batch_rows": 4, "batch": 2, "epochs": 2}},
+    "two layers with noise": {"filter": {**FILTER, "layers": 2, "protect": "record", "epsilon": 4.0, "clip": 1.0, "batch_rows": 4}},
     "heads are averaged": {"filter": {**FILTER, "aggregate": "heads"}},
     "votes added up": {"filter": VOTES_ADDED_UP, "secure_aggregation": {"helpers": 1, "min_clients": 2}},
 }  # fmt: skip

@@ -255,7 +255,7 @@ CONSUMERS: dict[str, Callable[[], object]] = {
         SimpleNamespace(filter=filtered("aggregate"), secure_aggregation=None),
         FACTS,
         train_with(plan.Server()),
-        _head_place(),
+        SimpleNamespace(head=_head_place()),
     ),  # type: ignore[arg-type]
     **{
         f"{kind.__name__}.votes": lambda kind=kind: votes_of(unknown(attack_of(kind), "votes"))

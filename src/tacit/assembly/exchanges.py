@@ -6,7 +6,7 @@ Votes and secure aggregation are imported only if the plan asks for them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import assert_never
+from typing import assert_never, cast
 
 from tacit.assembly.agreement import RunFacts
 from tacit.errors import PlanError
@@ -22,7 +22,7 @@ from tacit.protocol.exchanges.train import (
 )
 from tacit.protocol.round import Exchange
 from tacit.randomness import Draws
-from tacit.training import HeadPlace
+from tacit.training import HeadedLearner, LastPart, Learner, PartPlace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,21 +55,17 @@ def build_train(
 
 
 def build_exchanges(
-    plan: Plan, facts: RunFacts, train: UpdateExchange, head: HeadPlace | None = None
+    plan: Plan, facts: RunFacts, train: UpdateExchange, learner: Learner
 ) -> tuple[Exchange, ...]:
     """List the exchanges of one round in order: votes if clients vote, the update, helper sums.
 
-    `head` is the model's last layer. Raise PlanError if clients vote on a model that has none.
+    Raise PlanError if clients vote on layers that the learner's model does not have.
     """
     last: tuple[Exchange, ...] = (train, *_attach_helper_sums(plan, facts, train))
     if plan.filter is None:
         return last
-    if head is None:
-        raise PlanError(
-            f"filter: the last layer of model.name = {plan.model.name!r} is not linear with a bias,"
-            " or not the same for all clients; choose another model, or remove [filter]"
-        )
-    votes = _build_votes(plan, facts, train, head)
+    part = _find_last_part(plan, plan.filter.layers, cast(HeadedLearner, learner))
+    votes = _build_votes(plan, facts, train, part)
     match plan.filter.aggregate:
         case "heads":
             return votes
@@ -77,6 +73,24 @@ def build_exchanges(
             return (*votes, *last)
         case _:
             assert_never(plan.filter.aggregate)
+
+
+def _find_last_part(plan: Plan, layers: int, learner: HeadedLearner) -> LastPart:
+    """The last layers of the model, on which clients vote."""
+    if layers == 1 and learner.head is not None:
+        return learner.head
+    if not learner.parts:
+        raise PlanError(
+            f"filter: the last layer of model.name = {plan.model.name!r} stays with each client, so"
+            " nobody else can evaluate it; share it, or remove [filter]"
+        )
+    if layers > len(learner.parts):
+        raise PlanError(
+            f"filter.layers must be at most {len(learner.parts)}, the number of last layers of"
+            f" model.name = {plan.model.name!r} that can be trained separately, got {layers}"
+        )
+    size = sum(learner.parts[-layers:])
+    return PartPlace(learner.size - size, size)
 
 
 def _attach_helper_sums(plan: Plan, facts: RunFacts, train: UpdateExchange) -> tuple[Exchange, ...]:
@@ -89,14 +103,14 @@ def _attach_helper_sums(plan: Plan, facts: RunFacts, train: UpdateExchange) -> t
 
 
 def _build_votes(
-    plan: Plan, facts: RunFacts, train: UpdateExchange, head: HeadPlace
+    plan: Plan, facts: RunFacts, train: UpdateExchange, part: LastPart
 ) -> tuple[Exchange, ...]:
     """Build the exchanges of last layers and of votes on them."""
     from tacit.protocol.exchanges.heads import Heads
     from tacit.protocol.exchanges.votes import Votes
 
     assert plan.filter is not None
-    heads = Heads(train, plan.filter, head)
+    heads = Heads(train, plan.filter, part)
     if plan.filter.votes_epsilon is None or plan.secure_aggregation is None:
         return heads, Votes(heads, facts.clients, facts.arm)
     from tacit.assembly.secure_sums import build_sharing

@@ -262,14 +262,28 @@ class Site:
         Where a part of the model stays with the client, the layers below are its own, as they are
         when the round begins.
         """
-        own, learner = self.own_rows, cast(training.HeadedLearner, self.learner)
+        learner, some = cast(training.HeadedLearner, self.learner), self._take_rows(slot, tests)
+        return training.append_ones(learner.below(model, some.inputs, slot, round_no)), some.labels
+
+    def read_part(
+        self,
+        model: Vector,
+        size: int,
+        slot: ClientSlot,
+        round_no: int,
+        tests: NDArray[np.int64] | None = None,
+    ) -> training.PartRows:
+        """The same rows as inputs of the model's last layers, which have `size` parameters."""
+        learner, some = cast(training.HeadedLearner, self.learner), self._take_rows(slot, tests)
+        return learner.read_part(model, some, size, slot, round_no)
+
+    def _take_rows(self, slot: ClientSlot, tests: NDArray[np.int64] | None) -> Rows:
+        own = self.own_rows
         assert own is not None
         if tests is None:
             starts = own.train_clients.starts
-            some = own.train.take(np.arange(starts[slot.block], starts[slot.block + 1]))
-        else:
-            some = own.tests.take(own.test_clients.starts[slot.block] + tests)
-        return training.append_ones(learner.below(model, some.inputs, slot, round_no)), some.labels
+            return own.train.take(np.arange(starts[slot.block], starts[slot.block + 1]))
+        return own.tests.take(own.test_clients.starts[slot.block] + tests)
 
     def count_tests(self, slot: ClientSlot) -> int:
         """Number of rows that a client holds out to evaluate others on."""

@@ -69,7 +69,7 @@ class ArmClients:
     def build_exchanges(self, parts: ServerParts) -> tuple[Exchange, ...]:
         """The exchanges of a round; `parts` are empty at a machine that only computes responses."""
         train = self._train(parts)
-        return build_exchanges(self.plan, self.facts, train, self.learner.head)
+        return build_exchanges(self.plan, self.facts, train, self.learner)
 
     def memory_folders(self) -> dict[str, Path]:
         """The folders with what clients keep between rounds, by what it is."""

@@ -32,6 +32,7 @@ class ReshuffledRows:
         self._now: tuple[int, training.Learner] = (0, self._first)
         self._lock = Lock()
         self.size, self.layers, self.head = self._first.size, self._first.layers, self._first.head
+        self.parts = cast(training.HeadedLearner, self._first).parts
         self.parallel: Literal["threads", "processes"] = self._first.parallel
 
     def in_round(self, round_no: int) -> training.Learner:
@@ -71,6 +72,13 @@ class ReshuffledRows:
     ) -> NDArray[np.float32]:
         """The inputs of the last layer for some rows of any client."""
         return cast(training.HeadedLearner, self._first).below(model, inputs, slot, round_no)
+
+    def read_part(
+        self, model: Vector, rows: Rows, size: int, slot: ClientSlot, round_no: int
+    ) -> training.PartRows:
+        """Rows of any client as inputs of the last layers."""
+        first = cast(training.HeadedLearner, self._first)
+        return first.read_part(model, rows, size, slot, round_no)
 
     def tensors(self, model: Vector) -> dict[str, NDArray[Any]]:
         """The model as named arrays."""

@@ -32,6 +32,7 @@ from tacit.training.head import (
     stack_heads,
     train_head,
 )
+from tacit.training.last_part import LastPart, PartPlace, PartRows, train_part
 from tacit.training.weights import compute_weights
 
 __all__ = [
@@ -41,8 +42,11 @@ __all__ = [
     "HeadedLearner",
     "Home",
     "Labels",
+    "LastPart",
     "Learner",
     "Matrix",
+    "PartPlace",
+    "PartRows",
     "PersonalWorker",
     "Steps",
     "Tests",
@@ -58,6 +62,7 @@ __all__ = [
     "parameter_floor",
     "stack_heads",
     "train_head",
+    "train_part",
 ]  # fmt: skip
 
 

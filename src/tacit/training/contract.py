@@ -15,6 +15,7 @@ from tacit.client import ClientSlot
 from tacit.randomness import Draws
 from tacit.rows import Clients, Inputs, Lexicon, Rows, SparseUpdates, Vector
 from tacit.training.head import HeadPlace
+from tacit.training.last_part import PartRows
 
 Figures = dict[str, float]
 
@@ -107,7 +108,16 @@ class Learner(Protocol):
 
 
 class HeadedLearner(Learner, Protocol):
-    """A learner whose last layer can be trained separately."""
+    """A learner whose last layers can be trained separately."""
+
+    parts: tuple[int, ...]  # the parameters of each layer that can, the last layer last
+
+    def read_part(
+        self, model: Vector, rows: Rows, size: int, slot: ClientSlot, round_no: int
+    ) -> PartRows:
+        """Return rows as inputs of the last layers, which have `size` parameters, at the start of a
+        round, with the client's private parameters.
+        """
 
     def below(
         self, model: Vector, inputs: Inputs, slot: ClientSlot, round_no: int

@@ -35,6 +35,11 @@ class HeadPlace(NamedTuple):
         """The number of its parameters."""
         return (self.inputs + 1) * self.outputs
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape in which the head is trained: one row per input, and one for the bias."""
+        return (self.inputs + 1, self.outputs)
+
     def matrix(self, model: Vector) -> Matrix:
         """Extract the head from a model or an update."""
         flat = model[self.start : self.start + self.size]
@@ -90,8 +95,12 @@ def append_ones(below: Matrix) -> Matrix:
 
 def compute_slopes(rows: Matrix, labels: Labels, head: Matrix) -> Matrix:
     """Gradient of the loss at each row's logits."""
-    logits = rows @ head
-    if head.shape[1] == 1:
+    return compute_logit_slopes(rows @ head, labels)
+
+
+def compute_logit_slopes(logits: Matrix, labels: Labels) -> Matrix:
+    """Gradient of the loss at some logits, which this overwrites."""
+    if logits.shape[1] == 1:
         return np.asarray(1 / (1 + np.exp(-logits)) - labels[:, None], np.float32)
     logits -= logits.max(axis=1, keepdims=True)
     odds = np.exp(logits)
@@ -109,26 +118,41 @@ def train_head(
     rows: Matrix, labels: Labels, first: Matrix, steps: Steps, total: Total = sum_gradients
 ) -> Matrix:
     """Train a head: its change after gradient steps."""
-    head, batches = first.copy(), steps.count_batches(len(rows))
-    size = np.float32(steps.lr * batches / (steps.divide_by or max(1, len(rows))))
+
+    def gradient(places: NDArray[np.bool_] | None, head: Matrix, step: int) -> Matrix:
+        some, known = (rows, labels) if places is None else (rows[places], labels[places])
+        return total(some, compute_slopes(some, known, head), step)
+
+    return descend(first, len(rows), steps, gradient)
+
+
+Gradient = Callable[[NDArray[np.bool_] | None, Matrix, int], Matrix]
+"""Maps the rows of a batch (None: all), the weights and the number of the step to the sum of
+gradients.
+"""
+
+
+def descend(first: Matrix, rows: int, steps: Steps, gradient: Gradient) -> Matrix:
+    """Take gradient steps from `first` on a number of rows; return the change."""
+    found, batches = first.copy(), steps.count_batches(rows)
+    size = np.float32(steps.lr * batches / (steps.divide_by or max(1, rows)))
     for epoch in range(steps.epochs):
-        for number, (some, known) in enumerate(_deal_rows(rows, labels, steps, epoch, batches)):
-            step = epoch * batches + number
-            head -= size * total(some, compute_slopes(some, known, head), step)
-    return head - first
+        for number, places in enumerate(_deal_rows(rows, steps, epoch, batches)):
+            found -= size * gradient(places, found, epoch * batches + number)
+    return found - first
 
 
 def _deal_rows(
-    rows: Matrix, labels: Labels, steps: Steps, epoch: int, batches: int
-) -> Iterator[tuple[Matrix, Labels]]:
-    """Yield the batches of a pass."""
+    rows: int, steps: Steps, epoch: int, batches: int
+) -> Iterator[NDArray[np.bool_] | None]:
+    """Yield the batches of a pass; None if it has only one, with all rows."""
     if batches == 1:
-        yield rows, labels
+        yield None
         return
     assert steps.order is not None
-    dealt = steps.order.at(epoch).generator().integers(batches, size=len(rows))
+    dealt = steps.order.at(epoch).generator().integers(batches, size=rows)
     for batch in range(batches):
-        yield rows[dealt == batch], labels[dealt == batch]
+        yield dealt == batch
 
 
 def stack_heads(heads: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -151,3 +175,13 @@ def compute_losses(rows: Matrix, labels: Labels, heads: NDArray[np.float32]) -> 
     chosen -= top
     logits -= top
     return np.asarray(np.log(np.exp(logits, out=logits).sum(axis=0)) - chosen, np.float32)
+
+
+def compute_logit_losses(logits: Matrix, labels: Labels) -> Vector:
+    """Loss of each row, by its logits."""
+    if logits.shape[1] == 1:
+        signed = np.where(labels == 1, -logits[:, 0], logits[:, 0])
+        return np.asarray(np.logaddexp(np.float32(0), signed), np.float32)
+    raised = logits - logits.max(axis=1, keepdims=True)
+    chosen = raised[np.arange(len(labels)), labels]
+    return np.asarray(np.log(np.exp(raised).sum(axis=1)) - chosen, np.float32)

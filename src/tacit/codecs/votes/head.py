@@ -13,6 +13,7 @@ floats is post-processing. Values that are not finite count as zero.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import assert_never
 
 import numpy as np
@@ -88,6 +89,27 @@ def add_noise_to_gradients(scale: Scale, rows: Matrix, slopes: Matrix, own: Clie
     return _convert_to_floats(scale, total + draw_gaussian(own, total.size)).reshape(
         rows.shape[1], slopes.shape[1]
     )
+
+
+def add_noise_to_row_gradients(
+    scale: Scale, gradients: Iterable[Matrix], size: int, own: ClientDraws
+) -> Matrix:
+    """Clip each row's gradient, of `size` values, sum them, and add noise that hides one row."""
+    require(own, ClientDraws)
+    total = np.zeros(size, np.int64)
+    for some in gradients:
+        total += round_rows(scale, some).sum(axis=0)
+    return _convert_to_floats(scale, total + draw_gaussian(own, size))
+
+
+def round_rows(scale: Scale, gradients: Matrix) -> NDArray[np.int64]:
+    """Clip each row of a matrix and round it to integers; none has an L2 norm above the scale's
+    radius.
+    """
+    finite = np.isfinite(gradients).all(axis=1, keepdims=True)
+    kept = np.where(finite, gradients, 0).astype(np.float64)
+    norms = np.linalg.norm(kept, axis=1, keepdims=True)
+    return scale.round_to_integers(kept * (scale.clip / np.maximum(norms, scale.clip)))
 
 
 def round_gradients(scale: Scale, rows: Matrix, slopes: Matrix) -> NDArray[np.int64]:

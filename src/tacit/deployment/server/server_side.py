@@ -86,7 +86,7 @@ class ServerSide:
         train = build_train(
             plan, facts, self.agreement, given.draws, ServerParts(member=self._member())
         )
-        self.exchanges = build_exchanges(plan, facts, train, self.learner.head)
+        self.exchanges = build_exchanges(plan, facts, train, self.learner)
         self.carrier = SitesCarrier(messenger, terms, self.agreement, with_rows)
         self.test = self._test_rows()
         self.warm_started: record.WarmStarted | None = None

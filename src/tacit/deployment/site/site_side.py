@@ -313,7 +313,7 @@ def build(
     if not simulated_noise:
         site.epoch, site.promised = os.urandom(16).hex(), PromisedUpdates(folder / PROMISED)
     train = build_train(plan, facts, agreement, root)
-    exchanges = {one.name: one for one in build_exchanges(plan, facts, train, learner.head)}
+    exchanges = {one.name: one for one in build_exchanges(plan, facts, train, learner)}
     known = KnownSites(terms, peers)
     helpers = dict[str, Helper]()
     if plan.secure_aggregation is not None and name in terms.helps:

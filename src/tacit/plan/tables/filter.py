@@ -25,8 +25,12 @@ VoteRule = Literal["set_sign", "majority_of_point_signs"]
 class Filter:
     """Clients vote privately on whose data harms the model, before updates are averaged."""
 
+    layers: Count = 1
+    """Number of last layers that contributors train and testers evaluate
+    ([votes](concepts/mechanisms/votes.md#what-may-be-voted-on)).
+    """
     epochs: Count = 1
-    """Number of passes that contributors make over their rows, training the last layer only."""
+    """Number of passes that contributors make over their rows, training only the last layers."""
     batch: Count | None = None
     """Rows of a contributor's step, on average: each pass deals its rows at random into batches of
     about this size; default: one batch with all rows.

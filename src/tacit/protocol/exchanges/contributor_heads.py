@@ -52,7 +52,23 @@ def prepare_heads(
     ]
     heads = first + changes
     return ContributorHeads(
-        model, first, senders, heads, training.stack_heads(heads) if everybody else None, digests
+        model,
+        first,
+        senders,
+        heads,
+        training.stack_heads(heads) if everybody and heads.ndim == 3 else None,
+        digests,
+    )
+
+
+def compute_part_gains(
+    question: ContributorHeads, places: NDArray[np.int64], rows: training.PartRows
+) -> NDArray[np.float32]:
+    """By how much the parts at `places` lower each row's loss, of shape (rows, parts)."""
+    before = rows.compute_losses(question.first)
+    after = [rows.compute_losses(question.heads[place]) for place in places.tolist()]
+    return (
+        before[:, None] - np.stack(after, axis=1) if after else np.zeros((len(rows), 0), np.float32)
     )
 
 

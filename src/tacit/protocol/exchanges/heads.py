@@ -33,8 +33,9 @@ from tacit.protocol.round import (
 from tacit.protocol.site import Client, Site
 from tacit.randomness import ClientDraws
 from tacit.rows import Vector
+from tacit.training import HeadPlace, LastPart
 from tacit.training.contract import DenseUpdate
-from tacit.training.head import HeadPlace, Steps
+from tacit.training.head import Steps
 
 HEADS, SENDERS, COMMITMENTS = "heads", "heads.senders", "heads.commitments"
 _DIGEST = 32
@@ -67,7 +68,7 @@ class Heads(Exchange):
     name = "heads"
     trains = True
 
-    def __init__(self, train: UpdateExchange, settings: plan.Filter, place: HeadPlace) -> None:
+    def __init__(self, train: UpdateExchange, settings: plan.Filter, place: LastPart) -> None:
         self.train, self.settings, self.place = train, settings, place
         self.agreement = train.agreement
         self.scale = head.choose_noise_scale(settings, place.size, train.agreement.server.rounds)
@@ -135,11 +136,7 @@ class Heads(Exchange):
         """The change of the head by training on the client's rows, clipped and noised as the plan
         says.
         """
-        settings, site, slot, round_no = self.settings, client.site, client.slot, request.round_no
-        rows, labels = site.compute_head_inputs(
-            model, site.behaviour.trains(slot, round_no), round_no
-        )
-        first = self.first(model)
+        settings, slot, round_no = self.settings, client.slot, request.round_no
         steps = Steps(
             epochs=settings.epochs,
             lr=settings.lr,
@@ -147,30 +144,56 @@ class Heads(Exchange):
             batch=settings.batch,
             order=slot.own.train(round_no).at("last layer"),
         )
-        scale, own = (
-            self.scale,
-            slot.own.noise(self.agreement.identity, round_no, self.name, request.digest),
-        )
+        own = slot.own.noise(self.agreement.identity, round_no, self.name, request.digest)
         match settings.protect:
             case "nothing":
-                return training.train_head(rows, labels, first, steps)
+                return self._train(client, model, round_no, steps)
             case "client":
-                assert scale is not None, "a checked plan says how much noise"
-                return head.add_noise_to_change(
-                    scale, training.train_head(rows, labels, first, steps), own
-                )
+                assert self.scale is not None, "a checked plan says how much noise"
+                change = self._train(client, model, round_no, steps)
+                return head.add_noise_to_change(self.scale, change, own)
             case "record":
-                return training.train_head(
-                    rows, labels, first, steps, partial(self._sum_with_noise, own)
-                )
+                return self._train(client, model, round_no, steps, own)
             case _:
                 assert_never(settings.protect)
+
+    def _train(
+        self,
+        client: Client,
+        model: Vector,
+        round_no: int,
+        steps: Steps,
+        own: ClientDraws | None = None,
+    ) -> training.Matrix:
+        """The change of the last part by steps on the client's rows; `own` draws the noise of each
+        step, if it has any.
+        """
+        site, first = client.site, self.first(model)
+        slot = site.behaviour.trains(client.slot, round_no)
+        if isinstance(self.place, HeadPlace):
+            rows, labels = site.compute_head_inputs(model, slot, round_no)
+            if own is None:
+                return training.train_head(rows, labels, first, steps)
+            total = partial(self._sum_with_noise, own)
+            return training.train_head(rows, labels, first, steps, total)
+        read = site.read_part(model, self.place.size, slot, round_no)
+        if own is None:
+            return training.train_part(read, first, steps)
+        return training.train_part(read, first, steps, partial(self._sum_part_with_noise, own))
 
     def _sum_with_noise(
         self, own: ClientDraws, rows: training.Matrix, slopes: training.Matrix, step: int
     ) -> training.Matrix:
         assert self.scale is not None, "a checked plan says how much noise"
         return head.add_noise_to_gradients(self.scale, rows, slopes, own.at("step", step))
+
+    def _sum_part_with_noise(
+        self, own: ClientDraws, rows: training.PartRows, part: Vector, step: int
+    ) -> Vector:
+        assert self.scale is not None, "a checked plan says how much noise"
+        return head.add_noise_to_row_gradients(
+            self.scale, rows.list_gradients(part), part.size, own.at("step", step)
+        )
 
     def empty(self) -> ReceivedHeads:
         """No heads."""

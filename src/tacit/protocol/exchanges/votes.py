@@ -20,6 +20,7 @@ from tacit.protocol.aggregation import Intake
 from tacit.protocol.exchanges.contributor_heads import (
     ContributorHeads,
     compute_gains,
+    compute_part_gains,
     decide_votes,
     prepare_heads,
 )
@@ -28,7 +29,6 @@ from tacit.protocol.exchanges.vote_memory import decide_on, find_rejected
 from tacit.protocol.messages import Frame
 from tacit.protocol.round import Arrays, Exchange, ExchangeOutcome, Names, Request, State
 from tacit.protocol.site import Client
-from tacit.rows import Vector
 from tacit.runs import record
 from tacit.server import Ballots
 
@@ -104,13 +104,14 @@ class VoteExchange(Exchange):
         """Evaluate the heads of the assigned contributors on the client's own test rows, and vote."""
         terms, site, slot = self.agreement, client.site, client.slot
         question = self._read_heads(request)
-        rows, labels = self._choose_rows(client, question.model, request.round_no)
-        if not len(rows):
+        chosen = self._choose_rows(client, request.round_no)
+        if not len(chosen):
             return None
         senders = question.senders
         on = self._assign(senders, request.round_no)[np.searchsorted(senders, slot.name)]
         places = np.searchsorted(senders, on)
-        helped = decide_votes(compute_gains(question, places, rows, labels), self.settings.vote)
+        gains = self._compute_gains(client, question, places, chosen, request.round_no)
+        helped = decide_votes(gains, self.settings.vote)
         asked = [question.digests[place] for place in places.tolist()]
         payload = self._payload(client, on, helped, asked, request.round_no)
         header = messages.Header(
@@ -124,12 +125,24 @@ class VoteExchange(Exchange):
         )
         return messages.frame(header, payload)
 
-    def _choose_rows(
-        self, client: Client, model: Vector, round_no: int
-    ) -> tuple[training.Matrix, NDArray[np.int32]]:
-        """The tester's rows of a round, as inputs of the last layer: other rows each time, until
-        all were used.
-        """
+    def _compute_gains(
+        self,
+        client: Client,
+        question: ContributorHeads,
+        places: NDArray[np.int64],
+        chosen: NDArray[np.int64],
+        round_no: int,
+    ) -> NDArray[np.float32]:
+        """By how much the heads at `places` lower the loss of each chosen row of the tester."""
+        site, slot, part = client.site, client.slot, self.heads.place
+        if isinstance(part, training.HeadPlace):
+            rows, labels = site.compute_head_inputs(question.model, slot, round_no, chosen)
+            return compute_gains(question, places, rows, labels)
+        read = site.read_part(question.model, part.size, slot, round_no, chosen)
+        return compute_part_gains(question, places, read)
+
+    def _choose_rows(self, client: Client, round_no: int) -> NDArray[np.int64]:
+        """The numbers of the tester's rows of a round: other rows each time, until all were used."""
         site, slot, few = client.site, client.slot, self.settings.test_rows
         have = site.count_tests(slot)
         places = np.arange(have)
@@ -140,7 +153,7 @@ class VoteExchange(Exchange):
                 slot.own.private("testers' rows").at(times // each).generator().permutation(have)
             )
             places = np.sort(order[times % each * few :][:few])
-        return site.compute_head_inputs(model, slot, round_no, places)
+        return places
 
     def count_asked(self, request: Request, everyone: int) -> int:
         """The number of contributors to vote on, read from the message itself: what the server
@@ -178,11 +191,7 @@ class VoteExchange(Exchange):
                 "votes refused: contributors must be distinct clients of the run, from 0 to"
                 f" {self.clients - 1:,}, in ascending order"
             )
-        changes = (
-            payload[ends + 8 * count :]
-            .view(np.float32)
-            .reshape(count, place.inputs + 1, place.outputs)
-        )
+        changes = payload[ends + 8 * count :].view(np.float32).reshape(count, *place.shape)
         return prepare_heads(
             model,
             self.heads.first(model),
@@ -248,11 +257,7 @@ class VoteExchange(Exchange):
             return state
         assert state.model is not None
         place = self.heads.place
-        mean = (
-            heads.mean(axis=0, dtype=np.float64)
-            .astype(np.float32)
-            .reshape(place.inputs + 1, place.outputs)
-        )
+        mean = heads.mean(axis=0, dtype=np.float64).astype(np.float32).reshape(place.shape)
         update = place.update(mean, self.agreement.dim)
         step = self.agreement.optimizer.update
         model, optimizer = step(state.model, update, state.optimizer)

@@ -23,6 +23,7 @@ from tacit.training.compiled.memo import MEMO, hash_arrays
 from tacit.training.compiled.optimizer import OptimiserState, build_rule
 from tacit.training.contract import Group, Update
 from tacit.training.head import HeadPlace
+from tacit.training.last_part import DenseLayer, FeedForwardRows
 from tacit.training.schedule import build_pace, count_full_batch_steps, list_batch_ends
 from tacit.training.unit import scale_by_root_rows, scale_to_unit, scales_by_root
 
@@ -65,6 +66,7 @@ class CompiledLearner:
             if has_bias
             else None
         )
+        self.parts = self.layout.layers[self._count_fixed() :]
         self.zero = isinstance(model, plan.Logistic) and model.starts_at_zero
         self.unit, self.root = local.normalise, scales_by_root(local)
         self.pace, self.rule = build_pace(local), build_rule(local)
@@ -135,13 +137,36 @@ class CompiledLearner:
         self, model: Vector, inputs: Inputs, slot: ClientSlot, round_no: int
     ) -> NDArray[np.float32]:
         """Return the inputs of the last layer: the features, or the outputs of the layer before."""
-        widths = self.shape.widths[:-1]
+        return self._compute_inputs(model, inputs, 1)
+
+    def read_part(
+        self, model: Vector, rows: Rows, size: int, slot: ClientSlot, round_no: int
+    ) -> FeedForwardRows:
+        """Return rows as inputs of the last layers, which have `size` parameters."""
+        ends = np.cumsum(self.parts[::-1]).tolist()
+        count = ends.index(size) + 1
+        pairs = zip(self.layout.widths[:-1], self.layout.widths[1:], strict=True)
+        layers = [
+            DenseLayer(fan_in, fan_out, bias=whole > fan_in * fan_out)
+            for (fan_in, fan_out), whole in zip(pairs, self.layout.layers, strict=True)
+        ]
+        inputs = self._compute_inputs(model, rows.inputs, count)
+        return FeedForwardRows(inputs, rows.labels, tuple(layers[-count:]))
+
+    def _count_fixed(self) -> int:
+        """Number of first layers that are no linear layers: an embedding, or the gates of an LSTM."""
+        if self.layout.gated:
+            return 2
+        return int(self.layout.pooled and len(self.layout.widths) > 2)
+
+    def _compute_inputs(self, model: Vector, inputs: Inputs, count: int) -> NDArray[np.float32]:
+        """Return the inputs of the last `count` layers."""
+        widths = self.shape.widths[:-count]
         if len(widths) == 1:
             return _to_matrix(inputs)
-        assert self.head is not None
         out = np.empty((len(inputs), widths[-1]), np.float32)
         kernels.predict_rows(
-            model[: self.head.start],
+            model[: self.size - sum(self.layout.layers[-count:])],
             self.shape._replace(widths=widths),
             _build_table(inputs),
             0,

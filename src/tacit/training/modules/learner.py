@@ -9,7 +9,7 @@ import importlib
 import itertools
 import os
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal, assert_never
 
 import numpy as np
@@ -32,6 +32,7 @@ from tacit.training.modules.own import (
     to_logits,
     try_module,
 )
+from tacit.training.modules.part_rows import ModuleRows, list_layer_sizes, take_last
 from tacit.training.schedule import build_pace, list_batch_ends, shuffle_rows
 from tacit.training.unit import RootWorker, UnitWorker, scales_by_root
 
@@ -91,6 +92,18 @@ class TorchLearner:
         ]
         self.layers = tuple(size for size in own if size)
         self.head = find_head(self.module, self.size, self.outputs)
+        self.parts = list_layer_sizes(self.module, tuple(self.names))
+
+    def read_part(
+        self, model: Vector, rows: Rows, size: int, slot: ClientSlot, round_no: int
+    ) -> ModuleRows:
+        """Return rows as inputs of the last layers, which have `size` parameters."""
+        module = copy.deepcopy(self.module)
+        parameters = list(module.parameters())
+        nn.utils.vector_to_parameters(torch.from_numpy(model.copy()), parameters)
+        last = take_last(parameters, size)
+        read = partial(make_batch, rows.inputs)
+        return ModuleRows(module, last, read, rows.labels, self.outputs)
 
     def below(
         self, model: Vector, inputs: Inputs, slot: ClientSlot, round_no: int

@@ -35,6 +35,7 @@ from tacit.training.modules.learner import (
     warm_up,
 )
 from tacit.training.modules.own import check_module
+from tacit.training.modules.part_rows import ModuleRows, list_layer_sizes, take_last
 from tacit.training.private import word_networks
 from tacit.training.private.steps import ModuleParts, Training, train_locally
 from tacit.training.private.store import Arrays, PrivateStore
@@ -88,6 +89,7 @@ class PartialLearner:
         )
         self.layers: tuple[int, ...] = (self.size,)
         self.head = self._head()
+        self.parts = list_layer_sizes(self.module, self.split.shared)
         self.store = PrivateStore(
             home.folder, keeps_arrays=home.private.stores and home.private.train
         )
@@ -116,6 +118,21 @@ class PartialLearner:
             self._reader.module,
             (_renumber(some, words) for some in iterate_batches(inputs, _PREDICT_ROWS)),
         )
+
+    def read_part(
+        self, model: Vector, rows: Rows, size: int, slot: ClientSlot, round_no: int
+    ) -> ModuleRows:
+        """Return rows as inputs of the last shared layers, which have `size` parameters, with the
+        client's private parameters as of the start of `round_no`.
+        """
+        worker, words = self.worker(), self.vocabulary(slot, rows.inputs)
+        worker.assemble(model, self.load_private(slot, words, round_no))
+        last = take_last(list(worker.parts.shared), size)
+
+        def read(places: NDArray[np.int64]) -> tuple[torch.Tensor, ...]:
+            return _renumber(make_batch(rows.inputs, places), words)
+
+        return ModuleRows(worker.module, last, read, rows.labels, self.outputs)
 
     def initial(self, draws: Draws) -> Vector:
         """Return the initial shared parameters."""
