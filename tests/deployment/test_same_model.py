@@ -172,6 +172,10 @@ WAYS = {
         "codec": CODECS["dp_sum"], "secure_aggregation": {"helpers": 2, "min_clients": 2},
     },
     "votes": {"filter": FILTER, "data": VOTING, "codec": {"name": "plain"}, "model": {"name": "logistic"}},
+    "votes on two layers": {
+        "filter": {**FILTER, "layers": 2, "batch": 8}, "data": VOTING, "codec": {"name": "plain"},
+        "model": {"name": "mlp", "hidden": [4]},
+    },
     "votes on what is averaged": {
         "filter": {**FILTER, "aggregate": "heads"}, "data": VOTING, "codec": {"name": "plain"}, "model": {"name": "logistic"},
     },
@@ -256,5 +260,13 @@ def test_votes_where_words_stay(reviews, tmp_path) -> None:
     data = {**VOTING, "source": str(reviews)}
     simulated, deployed = rehearsed(
         worded_plan(reviews, data=data, filter=FILTER, server={"rounds": 2}), tmp_path
+    )
+    assert deployed == simulated
+
+
+def test_votes_on_two_layers_where_words_stay(reviews, tmp_path) -> None:
+    data, votes = {**VOTING, "source": str(reviews)}, {**FILTER, "layers": 2, "testers": 2}
+    simulated, deployed = rehearsed(
+        worded_plan(reviews, data=data, filter=votes, server={"rounds": 1}), tmp_path
     )
     assert deployed == simulated
