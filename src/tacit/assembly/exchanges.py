@@ -55,15 +55,16 @@ def build_train(
 
 
 def build_exchanges(
-    plan: Plan, facts: RunFacts, train: UpdateExchange, learner: Learner
+    plan: Plan, facts: RunFacts, train: UpdateExchange, learner: Learner | None = None
 ) -> tuple[Exchange, ...]:
     """List the exchanges of one round in order: votes if clients vote, the update, helper sums.
 
-    Raise PlanError if clients vote on layers that the learner's model does not have.
+    Only votes need the learner. Raise PlanError if its model lacks the layers that they are on.
     """
     last: tuple[Exchange, ...] = (train, *_attach_helper_sums(plan, facts, train))
     if plan.filter is None:
         return last
+    assert learner is not None
     part = _find_last_part(plan, plan.filter.layers, cast(HeadedLearner, learner))
     votes = _build_votes(plan, facts, train, part)
     match plan.filter.aggregate:

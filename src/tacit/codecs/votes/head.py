@@ -136,10 +136,11 @@ def _convert_to_floats(scale: Scale, steps: NDArray[np.int64]) -> Matrix:
 
 def build_head_claim(settings: Filter) -> Claim:
     """Claim about one head of a contributor."""
+    part = "last layer" if settings.layers == 1 else f"last {settings.layers} layers"
     kind = {
-        "nothing": "last layer in the clear",
-        "client": "clipped last layer with Gaussian noise",
-        "record": "last layer with Gaussian noise on the sum of clipped gradients of its rows",
+        "nothing": f"{part} in the clear",
+        "client": f"clipped {part} with Gaussian noise",
+        "record": f"{part} with Gaussian noise on the sum of clipped gradients of its rows",
     }[settings.protect]
     # A party that guesses an encoded update can test the guess by the digest, which depends on
     # nothing else.
