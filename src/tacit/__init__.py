@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.kernel_cache import prepare_kernel_cache
 
 if TYPE_CHECKING:
-    from tacit.api import Run, load, resume, run, starter_plan, train
+    from tacit.api import Run, ask, load, resume, run, starter_plan, train
     from tacit.errors import DataError, PlanError, RunError, TacitError
     from tacit.models.estimators import FederatedClassifier, HashedText
     from tacit.plan import (
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         Server,
         SignFlip,
         Skellam,
+        Statistics,
         Track,
         ViT,
     )  # fmt: skip
@@ -140,9 +141,11 @@ __all__ = [
     "SignFlip",
     "Silence",
     "Skellam",
+    "Statistics",
     "TacitError",
     "Track",
     "ViT",
+    "ask",
     "load",
     "resume",
     "run",
@@ -153,7 +156,7 @@ __all__ = [
 prepare_kernel_cache()
 
 _ELSEWHERE = {
-    "tacit.api": ("Run", "load", "resume", "run", "starter_plan", "train"),
+    "tacit.api": ("Run", "ask", "load", "resume", "run", "starter_plan", "train"),
     "tacit.simulation": ("Observer", "Silence"),
     "tacit.models.estimators": ("FederatedClassifier", "HashedText"),
     "tacit.errors": ("DataError", "PlanError", "RunError", "TacitError"),

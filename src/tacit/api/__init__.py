@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -30,11 +30,13 @@ from tacit.api.module_plan import build_module_plan
 from tacit.models.export.card import ModelCard, render_card
 from tacit.models.export.folder import PRIVATE_PART, SHARED_PART, USES
 from tacit.plan import Features, Plan, Privacy
+from tacit.plan.presets.asked import build_asked_plan
 from tacit.progress import choose_observer
 from tacit.protocol.observer import ObserverGroup
 from tacit.runs import record, run_folder
 from tacit.runs.named_runs import find_model_folder, locate_run
 from tacit.runs.record import RUN, Entry, Finished, Prepared, Round
+from tacit.simulation.advice.asked_table import read_asked_table
 from tacit.simulation.advice.starter import make_starter
 from tacit.tracking import EntryCallback, OnEntry, track
 
@@ -91,6 +93,39 @@ def run(
         place = simulation.start(made, Path(folder), watching, rows, module)
     report.write(place)
     return Run(place, module=module, allow_code=True)
+
+
+def ask(
+    queries: Sequence[str] | Mapping[str, str],
+    rows: object,
+    *,
+    client: str | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rows_per_person: int | None = None,
+    confidence: float | None = None,
+    folder: str | Path = RUNS,
+    observer: simulation.Observer | None = None,
+    on_entry: OnEntry | None = None,
+) -> Run:
+    """Answer queries about rows with noise; the returned run has them as `answers`.
+
+    `queries` are sentences such as "mean of age from 0 to 120", or sentences by name; together they
+    have `epsilon` per run for each client. `rows` is the path of a table, or rows as `run` takes
+    them; `client` names the column with the owner of each row, and without it each row has its own.
+    At most `rows_per_person` rows of a client count. `confidence` is the probability of intervals.
+    """
+    check_observer(observer)
+    check_callback(on_entry)
+    table = read_table(rows, None)
+    plan = build_asked_plan(
+        queries,
+        read_asked_table(table, client),
+        privacy={"epsilon": epsilon, "delta": delta},
+        settings={"rows_per_person": rows_per_person, "confidence": confidence},
+    )
+    given = None if isinstance(table, str | Path) else table if isinstance(rows, Iterator) else rows
+    return run(plan, rows=given, folder=folder, observer=observer, on_entry=on_entry)
 
 
 def train(
@@ -230,6 +265,25 @@ class Run:
         return pl.DataFrame(
             [{"arm": entry.arm, "round": entry.round_no, **entry.metrics} for entry in rounds]
         )
+
+    @property
+    def answers(self) -> pl.DataFrame:
+        """One row for each figure of each answer; empty in a run that trains a model."""
+        rows = [
+            (
+                answer["name"],
+                one["label"],
+                one["value"],
+                one["low"],
+                one["high"],
+                answer["confidence"],
+            )
+            for answer in report.summarise(self.entries).answers
+            for one in answer["figures"]
+        ]
+        kinds: dict[str, Any] = {"answer": pl.String, "figure": pl.String}
+        numbers = dict.fromkeys(("value", "low", "high", "confidence"), pl.Float64)
+        return pl.DataFrame(rows, schema={**kinds, **numbers}, orient="row")
 
     @property
     def votes(self) -> pl.DataFrame:

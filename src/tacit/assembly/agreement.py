@@ -46,4 +46,9 @@ def build_agreement(plan: Plan, facts: RunFacts, learner: training.Learner) -> A
         sum_at_site=sums_at_site(plan, facts.clients, facts.sites),
     )
     agreement.check(facts.clients)
+    if plan.statistics is not None:
+        from tacit.assembly.statistics_learner import StatisticsLearner
+
+        assert isinstance(learner, StatisticsLearner), "queries have a learner of their own"
+        learner.calibrate(agreement.codec, facts.clients)
     return agreement

@@ -37,6 +37,10 @@ def build_learner(
     plan: Plan, rows: Rows, holders: Clients, private: PrivateParts, module: object | None = None
 ) -> training.Learner:
     """Build the plan's learner over a site's rows; a server has no rows."""
+    if plan.statistics is not None:
+        from tacit.assembly.statistics_learner import StatisticsLearner
+
+        return StatisticsLearner(plan.statistics, rows, holders)
     home = build_home(plan, private) if plan.personal else None
     return training.build(plan.model, plan.local, rows, holders, module, home)
 

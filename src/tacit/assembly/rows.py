@@ -11,8 +11,9 @@ from tacit import data, features
 from tacit.assembly.feature_sources import FeatureSources
 from tacit.assembly.token_rows import encode_token_rows
 from tacit.column_statistics.statistics import ColumnStatistics
-from tacit.plan import Columns, Features, Plan
+from tacit.plan import Columns, Features, Plan, Statistics
 from tacit.rows import Inputs, Lexicon, Rows
+from tacit.statistics import encode_cells
 
 
 class EncodedTables(NamedTuple):
@@ -34,8 +35,10 @@ def fit_features(
 ) -> features.Fitted:
     """Fit features on merged column statistics; `public` are the rows a projection is fitted on.
 
-    What the plan's schema states replaces what the statistics say.
+    What the plan's schema states replaces what the statistics say. Queries need no features.
     """
+    if plan.statistics is not None:
+        return features.Fitted(classes=(), ranges={}, categories={})
     return features.fit_statistics(
         statistics,
         columns,
@@ -60,6 +63,8 @@ def encode_tables(
     """Encode tables with labels. Words are numbered over all tables; the first holds the training
     rows, in which rare words are counted.
     """
+    if plan.statistics is not None:
+        return _encode_cells(plan.statistics, tables)
     if plan.features.text in ("words", "pieces"):
         reading = (columns, fitted, sources.secret)
         return EncodedTables(*encode_token_rows(plan, tables, *reading, progress))
@@ -68,6 +73,16 @@ def encode_tables(
         return features.encode(
             table, columns, plan.features, fitted, sources.secret, sources.reader
         )
+
+    return EncodedTables(tuple(map(encode, tables)), None, encode)
+
+
+def _encode_cells(settings: Statistics, tables: Sequence[pl.DataFrame]) -> EncodedTables:
+    """Encode the cells that queries read."""
+    queries = list(settings.parse().values())
+
+    def encode(table: pl.DataFrame) -> Rows:
+        return encode_cells(table, queries)
 
     return EncodedTables(tuple(map(encode, tables)), None, encode)
 

@@ -82,6 +82,9 @@ def results(run: Summary) -> None:
 
     if run.privacy.owners:
         say(run.privacy.owners)
+    if run.answers:
+        _print_answers(run)
+        return
     headings = [heading.replace(" / ", "/") for heading in HEADINGS]
     table(headings, [list_cells(arm) for arm in run.arms], prose=(0, len(HEADINGS) - 1), strong=0)
     for sentence in run.absences.sentences:
@@ -92,6 +95,22 @@ def results(run: Summary) -> None:
         say(run.votes.sentence)
     for finding in judge_run(run):
         say(f"- {finding.sentence}")
+
+
+def _print_answers(run: Summary) -> None:
+    """Print the answers of a run with their intervals, what they leave out, and the guarantee."""
+    from tacit.report.answers import HEADINGS, describe_confidence, list_answer_cells
+
+    table(HEADINGS, list_answer_cells(run.answers), prose=(0, 1))
+    for answer in run.answers:
+        if answer["note"]:
+            say(f"- {answer['name']}: {answer['note']}.")
+    say(describe_confidence(run.answers))
+    for sentence in run.absences.sentences:
+        say(sentence)
+    ours = run.arm("run")
+    if ours is not None:
+        say(f"Privacy: {ours.privacy}.")
 
 
 def say(text: str = "") -> None:

@@ -34,6 +34,7 @@ from tacit.cli.site import doctor as site_doctor
 from tacit.cli.site import init as site_init
 from tacit.cli.site import ui as site_ui
 from tacit.cli.top import (
+    ask,
     check,
     export,
     export_metrics,
@@ -197,6 +198,7 @@ TREE = Branch(
             "init": init.init,
             "check": check.check,
             "run": run.run,
+            "ask": ask.ask,
             "resume": run.resume,
             "predict": predict.predict,
             "export": export.export,

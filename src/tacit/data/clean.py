@@ -79,7 +79,9 @@ def drop_incomplete_rows(
     """Drop rows without a label and, where each owner is a client, rows without an owner; report
     the counts.
     """
-    frame, repairs = _clean_labels(frame, columns.label or "")
+    repairs = list[str]()
+    if columns.label is not None:
+        frame, repairs = _clean_labels(frame, columns.label)
     if needs_client and columns.client:
         frame, more = _drop_nulls(frame, columns.client, "without an owner")
         repairs += more

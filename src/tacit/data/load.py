@@ -56,6 +56,7 @@ def load(
     split: Split | None = None,
     site: SiteFile | None = None,
     schema: Schema | None = None,
+    learns: bool = True,
 ) -> Table:
     """Load the rows of `data.source`, split into train and test, cleaned, and limited to
     `data.limit`.
@@ -69,11 +70,13 @@ def load(
     add columns, which are kept. `split` divides the rows, if given. At a site nothing is guessed
     that one client's rows could change for all others: `site` holds the owner's statements about
     the file. With a `schema`, cells become what it says, and rows that do not fit are left out or
-    refused, before anything is split.
+    refused, before anything is split. Rows that no model learns from need no label (`learns`).
     """
     frame, columns, sentence, public = read_source(data, input_rows, progress, guess=site is None)
-    check_roles(frame, columns, data)
-    if site is None and not public:  # a site reports only what enough of its clients have
+    check_roles(frame, columns, data, learns=learns)
+    if (
+        learns and site is None and not public
+    ):  # a site reports only what enough of its clients have
         check_personal(frame, columns)
     wanted = [name for name in frame.columns if name in _select_columns(columns, data)]
     if mark is not None:
@@ -101,8 +104,10 @@ def load(
     )
     train, test, cut = _limit_rows(train, test, data, draws)
     _check_classes(train, columns, data, least_classes)
-    classes = agree_values(schema, columns).classes
-    train, test, strangers = keep_known_classes(train, test, columns.label or "", classes)
+    strangers = list[str]()
+    if columns.label is not None:
+        classes = agree_values(schema, columns).classes
+        train, test, strangers = keep_known_classes(train, test, columns.label, classes)
     counts = f"{train.height:,} train and {test.height:,} test rows"
     notes = [counts, how, *left_out, *dropped, *repairs, *cut, *strangers]
     return Table(

@@ -39,7 +39,7 @@ def refuse_undeployable(plan: Plan, simulated_noise: bool) -> None:
             "features.quantise: sites have no secret in common for tokens of columns; add"
             " [negotiation], by which they agree on one"
         )
-    if plan.data.columns.label is None:
+    if plan.data.columns.label is None and plan.statistics is None:
         found.append(
             "data.columns.label: needs the column to predict, since sites read files of their own;"
             " got nothing"
@@ -61,9 +61,11 @@ def remove_simulation_settings(plan: Plan) -> Plan:
 
     The hash of a plan in an owner's policy is the hash of this form of the plan.
     """
+    stated = plan.privacy.clients if plan.privacy and plan.data.partition == "client" else None
     settings = replace(
         plan.data,
         source=GIVEN,
+        clients=stated or plan.data.clients,
         columns=data.resolve_columns(plan.data, import_code=False),
         partition="iid",
         by=None,

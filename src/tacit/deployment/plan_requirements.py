@@ -15,6 +15,7 @@ from tacit.plan import Columns, Plan
 from tacit.privacy.policy import Policy, Requirements, derive_requirements
 from tacit.protocol.round_claims import build_codec, list_round_claims
 from tacit.runs.fingerprint import fingerprint_plan
+from tacit.statistics import build_layout
 
 _SIZES = (100_000, 200_000)
 """Numbers of parameters that are tried where a plan leaves its own to the data."""
@@ -47,7 +48,11 @@ def compute_requirements(
         if plan.data.columns.text and plan.features.word_form not in (None, "listed")
         else 1
     )
-    size = parameters or training.parameter_floor(plan.model, few_inputs, classes=2)
+    size = parameters or (
+        build_layout(plan.statistics).size
+        if plan.statistics
+        else training.parameter_floor(plan.model, few_inputs, classes=2)
+    )
     return replace(asked, parameters=size, local_steps=count_local_steps(plan, rows=1))
 
 
@@ -86,6 +91,8 @@ def _facts(
             plan, digest, claims, columns=roles, message_bytes=sent, measured=measured
         )
 
+    if parameters is None and plan.statistics is not None:
+        parameters = build_layout(plan.statistics).size
     if parameters is not None:
         return found(
             parameters, build_codec(plan, clients).payload_size(parameters) + _HEADER_BYTES

@@ -79,6 +79,8 @@ from tacit.plan.tables.rows.schema.column import ColumnSchema
 from tacit.plan.tables.rows.share import RowSharing
 from tacit.plan.tables.secure_aggregation import SecureAggregation
 from tacit.plan.tables.server import Server, sums_at_site
+from tacit.plan.tables.statistics import Statistics
+from tacit.plan.tables.statistics.query import Query
 from tacit.plan.track import Track
 
 __all__ = [
@@ -130,6 +132,7 @@ __all__ = [
     "ProjUnit",
     "Public",
     "Quantise",
+    "Query",
     "RRSampled",
     "RandomLabels",
     "RandomUpdate",
@@ -139,6 +142,7 @@ __all__ = [
     "Server",
     "SignFlip",
     "Skellam",
+    "Statistics",
     "Track",
     "ViT",
     "Worded",

@@ -17,6 +17,7 @@ from tacit.plan.explain import explain
 from tacit.plan.kinds import list_fields, tables_in
 from tacit.plan.plan import Plan, problems
 from tacit.plan.presets import privacy
+from tacit.plan.tables import statistics
 from tacit.plan.tables.model import Model
 from tacit.plan.tables.rows.data import is_file, run_problems
 
@@ -71,6 +72,7 @@ def drop_foreign(tree: dict[str, Any], setting: str, overrides: list[str]) -> No
 
 def parse(tree: dict[str, Any], where: str = "plan") -> Plan:
     """Turn nested tables into a checked Plan, with the settings that its preset computes."""
+    tree = statistics.expanded(tree) if "statistics" in tree else tree
     tree = privacy.expanded(tree, where) if "privacy" in tree else tree
     try:
         plan = TypeAdapter(Plan).validate_json(json.dumps(tree, default=str))

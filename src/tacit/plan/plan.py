@@ -28,6 +28,7 @@ from tacit.plan.tables import (
     private,
     secure_aggregation,
     server,
+    statistics,
 )
 from tacit.plan.tables import filter as filtering
 from tacit.plan.tables.audit import Audit
@@ -48,6 +49,7 @@ from tacit.plan.tables.rows.public import Public
 from tacit.plan.tables.rows.schema import Schema
 from tacit.plan.tables.secure_aggregation import SecureAggregation
 from tacit.plan.tables.server import Server
+from tacit.plan.tables.statistics import Statistics
 from tacit.plan.track import Track
 
 Regime = Literal["federated", "central", "local_only"]
@@ -95,6 +97,8 @@ class Plan:
     settings have their defaults.
     """
     data: Data = Data()
+    statistics: Statistics | None = None
+    """Queries that the run answers instead of training a model. Without this table it trains one."""
     schema: Schema | None = None
     """What the cells of columns are at every site. Without this table cells are read as they are, and
     classes, categories and ranges are read from rows in the clear.
@@ -253,6 +257,7 @@ def problems(plan: Plan) -> list[str]:
         engine: True,
         audit: plan.audit.canaries is not None,
         track: plan.track is not None,
+        statistics: plan.statistics is not None,
     }
     return [
         *(

@@ -41,6 +41,7 @@ def run_to_json(run: Summary, folder: Path) -> dict[str, Any]:
         ),
         **({"corrupted": asdict(run.corrupted)} if run.corrupted else {}),
         **({"votes": _votes(run.votes)} if run.votes else {}),
+        **({"answers": list(run.answers)} if run.answers else {}),
         **run.absences.to_json(),
         **({"network": run.network.to_json()} if run.network else {}),
         **_unread_rows(run),

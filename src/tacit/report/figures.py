@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.report import phrasing
+from tacit.report.answers import select_answers
 from tacit.report.missing.network import NetworkFigures, summarise_network
 from tacit.report.missing.sites import Absences, summarise_absences
 from tacit.report.privacy import PrivacyFigures, summarise_privacy, write_headline
@@ -89,6 +90,7 @@ class Summary:
     absences: Absences = field(default_factory=Absences)
     network: NetworkFigures | None = None
     audits: tuple[Audited, ...] = ()
+    answers: tuple[dict[str, Any], ...] = ()
     running: bool = False
     abandoned: bool = False
     model_sha256: str = ""
@@ -199,6 +201,7 @@ def summarise(
         absences=summarise_absences(known),
         network=summarise_network(known),
         audits=tuple(select_entries(known, Audited)),
+        answers=select_answers(known),
         running=running,
         abandoned=bool(select_entries(known, Abandoned)),
         model_sha256=_find_hash(known, "model.safetensors"),

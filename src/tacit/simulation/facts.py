@@ -47,12 +47,19 @@ def prepared(plan: Plan, data: SimulatedData, learner: training.Learner) -> reco
         parameters=learner.size,
         inputs=data.train.inputs.width,
         classes=list(data.train.classes),
-        text=features.text_form(data.columns, plan.features),
-        wordless=features.count_wordless_rows(data.train, data.columns, plan.features, data.fitted),
+        text=features.text_form(data.columns, plan.features) if plan.statistics is None else "",
+        wordless=_count_wordless(plan, data),
         leaks=list(data.leaks),
         label_skew=label_skew(data),
         words_seen=data.words_seen,
     )
+
+
+def _count_wordless(plan: Plan, data: SimulatedData) -> int:
+    """Rows without a word that the model reads; queries have no model."""
+    if plan.statistics is not None:
+        return 0
+    return features.count_wordless_rows(data.train, data.columns, plan.features, data.fitted)
 
 
 def label_skew(data: SimulatedData) -> float:
@@ -80,7 +87,7 @@ def _distance(labels: NDArray[np.int32], holders: NDArray[np.int64], classes: in
     """The mean over rows of the total variation distance between their client's labels and all
     labels.
     """
-    if not len(labels):
+    if not len(labels) or not classes:
         return 0.0
     pairs, counts = np.unique(holders * classes + labels, return_counts=True)
     overall = np.bincount(labels, minlength=classes) / len(labels)

@@ -219,7 +219,8 @@ class Job:
             )
             if self.plan.personal:
                 store_simulated_clients(self.place, self.plan, len(data.clients), data.owners)
-            store_model(setting.desk, self.plan, simulated.learner, model, stored)
+            if self.plan.statistics is None:
+                store_model(setting.desk, self.plan, simulated.learner, model, stored)
         setting.desk.note(*simulated.list_audits(now))
         loop.finish(simulated.arm, setting.desk, now, model, following)
 

@@ -13,7 +13,7 @@ from tacit.assembly.feature_sources import (
     gather_feature_sources,
 )
 from tacit.assembly.rows import encode_tables, fit_features
-from tacit.column_statistics.statistics import merge_statistics
+from tacit.column_statistics.statistics import ColumnStatistics, merge_statistics
 from tacit.plan import Columns, Plan
 from tacit.randomness import Draws
 from tacit.rows import Clients, Lexicon, Rows
@@ -67,13 +67,16 @@ def prepare(
     """
     table, public = _load_table(plan, draws, input_rows, progress)
     clients, kept, held = _divide_clients(plan, draws, table)
-    data.require_test_rows(table, plan.data)
+    if plan.statistics is None:
+        data.require_test_rows(table, plan.data)
     secret = find_client_secret(plan, draws)
     sources = gather_feature_sources(table.columns, plan.features, secret, progress, encoded)
     known = replace(plan.features, category_clients=1) if table.public else plan.features
     agreed = plan.agree_values(table.columns)
-    own_statistics = features.compute_statistics(table.train, table.columns, known, agreed)
-    statistics = merge_statistics([own_statistics])
+    statistics = ColumnStatistics(classes=(), ranges={}, categories={})
+    if plan.statistics is None:
+        own_statistics = features.compute_statistics(table.train, table.columns, known, agreed)
+        statistics = merge_statistics([own_statistics])
     fitted = fit_features(plan, statistics, table.columns, sources, public)
     (rows, test), lexicon, encode = encode_tables(
         plan, table.columns, (table.train, table.test), fitted, sources, progress
@@ -93,7 +96,7 @@ def prepare(
         source="; ".join(
             [
                 table.source.removesuffix("."),
-                *features.describe_rare(table.train, table.columns, fitted),
+                *_describe_rare(plan, table, fitted),
             ]
         )
         + ".",
@@ -116,10 +119,17 @@ def prepare(
         habits=table.habits,
         lexicon=lexicon,
         public=None if public is None else encode(public),
-        leaks=tuple(data.find_leaks(table)),
+        leaks=tuple(data.find_leaks(table)) if plan.statistics is None else (),
         words_seen=_words_seen(plan, table, fitted),
         owners=tuple(data.list_owners(table)) if plan.data.partition == "client" else None,
     )
+
+
+def _describe_rare(plan: Plan, table: data.Table, fitted: features.Fitted) -> list[str]:
+    """Notes on categories that the model does not know; queries have none."""
+    if plan.statistics is not None:
+        return []
+    return features.describe_rare(table.train, table.columns, fitted)
 
 
 def read_table(plan: Plan, input_rows: object | None = None) -> data.Table:
@@ -139,7 +149,8 @@ def _words_seen(plan: Plan, table: data.Table, fitted: features.Fitted) -> float
     """The share of the words in a sample of training texts that the model reads; 1 where that has
     no meaning.
     """
-    if not table.columns.text or plan.features.text not in ("binary", "listed"):
+    reads_words = plan.statistics is None and plan.features.text in ("binary", "listed")
+    if not table.columns.text or not reads_words:
         return 1.0  # an encoder reads all words
     return round(
         features.measure_coverage(
@@ -185,7 +196,12 @@ def _load_table(
 ) -> tuple[data.Table, pl.DataFrame | None]:
     """The table that is divided among clients, and the server's public rows, if the plan has any."""
     table = data.load(
-        plan.data, draws.at("data"), input_rows, progress=progress, schema=plan.schema
+        plan.data,
+        draws.at("data"),
+        input_rows,
+        progress=progress,
+        schema=plan.schema,
+        learns=plan.statistics is None,
     )
     if plan.public is None:
         return table, None

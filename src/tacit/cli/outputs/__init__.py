@@ -57,7 +57,7 @@ OUTPUTS: dict[str, Output] = {
     "reconstruction/1": Output(audits.ReconstructionOutput, "audit reconstruct"),
     "rehearsal/1": Output(servers.RehearsalOutput, "deploy rehearse"),
     "reproduction/1": Output(plans.ReproductionOutput, "reproduce"),
-    "run/1": Output(runs.RunOutput, "run, resume, runs show, deploy run, deploy rehearse"),
+    "run/1": Output(runs.RunOutput, "ask, run, resume, runs show, deploy run, deploy rehearse"),
     "runs/1": Output(runs.RunsOutput, "runs list"),
     "site-check/1": Output(sites.SiteCheckOutput, "site check"),
     "site-decision/1": Output(approvals.SiteDecisionOutput, "site approve, site refuse"),

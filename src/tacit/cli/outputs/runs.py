@@ -206,6 +206,38 @@ class NetworkResult(TypedDict):
     """Responses after the deadline."""
 
 
+class AnswerFigure(TypedDict):
+    """One number of an answer."""
+
+    label: str
+    """What it is: a value, a bin, `mean`, `rows`, …"""
+    value: float | None
+    """The number with noise; null if noise hides it."""
+    low: float | None
+    """Lower end of its interval."""
+    high: float | None
+    """Upper end of its interval."""
+
+
+class QueryAnswer(TypedDict):
+    """The answer to one query of a plan."""
+
+    name: str
+    """Name of the query."""
+    query: str
+    """Its sentence."""
+    kind: str
+    """Kind of query: `count`, `histogram`, `mean`, …"""
+    figures: list[AnswerFigure]
+    """The numbers; empty if no value stands out from the noise."""
+    noise: float
+    """Standard deviation of the noise on a count."""
+    confidence: float
+    """Probability with which an interval contains the number without noise."""
+    note: str
+    """What the figures leave out; empty if nothing."""
+
+
 class RunOutput(TypedDict):
     """The result of a run: its own figures, those of its baselines, and the paths of its files."""
 
@@ -237,6 +269,8 @@ class RunOutput(TypedDict):
     """Clients that the plan corrupted; missing without corruption."""
     votes: NotRequired[ClientVotes]
     """Votes on contributors; missing without votes."""
+    answers: NotRequired[list[QueryAnswer]]
+    """Answers to the queries of the plan; missing if it trains a model."""
     sites_missing: NotRequired[list[MissingSiteResult]]
     """Sites with missing replies; missing if every site replied."""
     network: NotRequired[NetworkResult]

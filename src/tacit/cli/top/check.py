@@ -54,6 +54,8 @@ def _read_rows(plan: Plan, *, no_data: bool) -> dict[str, str]:
 
     if no_data:
         return {"rows": "not read (--no-data)"}
+    if plan.statistics is not None:
+        return {"rows": "not read: a run reads them"}
     if not is_at_hand(plan):
         found = "the file is not on this machine" if is_file(plan.data) else "a run reads them"
         return {"rows": f"not read: {found}"}
@@ -82,6 +84,8 @@ def outline(plan: Plan) -> dict[str, str]:
     )
     from tacit.report.pages.cards import list_method_facts
 
+    if plan.statistics is not None:
+        return _outline_queries(plan)
     data, server = plan.data, plan.server
     clients = "one client per owner" if data.partition == "client" else f"{data.clients:,} clients"
     facts: dict[str, Any] = dict(list_method_facts(dump(plan)))
@@ -102,6 +106,21 @@ def outline(plan: Plan) -> dict[str, str]:
         **({"public": describe_planned_public(plan.public)} if plan.public else {}),
         **({"corrupted": _describe_corruption(plan.corrupt)} if plan.corrupt else {}),
         **({"filter": describe_planned_votes(plan, plan.filter)} if plan.filter else {}),
+        "privacy": describe_planned_privacy(plan),
+    }
+
+
+def _outline_queries(plan: Plan) -> dict[str, str]:
+    """Describe the queries of a plan, with the noise of each, and the privacy guarantee."""
+    from tacit.assembly.planned_privacy import describe_helpers, describe_planned_privacy
+    from tacit.assembly.statistics_answers import describe_planned_noise
+
+    data = plan.data
+    clients = "one client per owner" if data.partition == "client" else f"{data.clients:,} clients"
+    return {
+        "data": f"{data.source}, {clients}",
+        **describe_planned_noise(plan),
+        **({"sum": describe_helpers(plan.secure_aggregation)} if plan.secure_aggregation else {}),
         "privacy": describe_planned_privacy(plan),
     }
 

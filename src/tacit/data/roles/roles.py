@@ -67,8 +67,8 @@ def _list_columns(columns: Columns) -> list[str]:
     return found
 
 
-def check_roles(frame: pl.DataFrame, columns: Columns, data: Data) -> None:
-    """Raise DataError if a named column does not exist, or if no input or label is named."""
+def check_roles(frame: pl.DataFrame, columns: Columns, data: Data, *, learns: bool = True) -> None:
+    """Raise DataError if a named column does not exist, or if a model would have no input or label."""
     have = list(frame.columns)
     shown = _list_some(have)
     for role, value in dataclasses.asdict(columns).items():
@@ -80,11 +80,11 @@ def check_roles(frame: pl.DataFrame, columns: Columns, data: Data) -> None:
     asked = data.share.k_column if data.share else None
     if asked is not None and asked not in have:
         raise _build_missing_error("data.share.k_column", asked, columns, have)
-    if columns.label is None:
+    if learns and columns.label is None:
         raise DataError(
             f"data.columns.label must name the column to predict; the columns are {shown}"
         )
-    if not columns.image and not any(getattr(columns, role) for role in _INPUTS):
+    if learns and not columns.image and not any(getattr(columns, role) for role in _INPUTS):
         raise DataError(
             "data.columns must name a text, numeric, categorical or image column to learn from;"
             f" the columns are {shown}"

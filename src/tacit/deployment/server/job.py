@@ -328,13 +328,15 @@ class DeployedJob:
             parameters=side.learner.size,
             inputs=side.rows.inputs.width,
             classes=list(side.fitted.classes),
-            text=features.text_form(side.columns, self.plan.features),
+            text=""
+            if self.plan.statistics
+            else features.text_form(side.columns, self.plan.features),
             sites=len(terms.members),
             seeded=self.deployment.simulated_noise,
         )
         clear = [
             "how many clients and rows each site has",
-            describe_class_names(side.fitted.classes),
+            *([describe_class_names(side.fitted.classes)] if side.fitted.classes else []),
             *side.fitted.released,
         ]
         exact = [f"site {member.site}" for member in terms.members if member.measures == "exact"]
@@ -347,7 +349,8 @@ class DeployedJob:
     def _finish(self, desk: Desk, side: ServerSide, now: Checkpoint) -> None:
         if now.model is not None:
             model = side.arm.release(now.model, now.state, now.progress.round_no)
-            store_model(desk, self.plan, side.learner, model, side.stored_features)
+            if self.plan.statistics is None:
+                store_model(desk, self.plan, side.learner, model, side.stored_features)
             loop.finish(side.arm, desk, now, model, checkpoint.ALL_DONE)
             return
         # Only clients can read the model. Their sites say how good it is, and the hash of what they

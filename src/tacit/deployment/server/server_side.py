@@ -25,6 +25,7 @@ from tacit.assembly.server_side import (
     build_release,
     choose_member_pace,
 )
+from tacit.assembly.statistics_answers import build_answer_reader
 from tacit.codecs.votes import noisy_counts
 from tacit.column_statistics.number_format import check_formats
 from tacit.data import k_anonymity
@@ -91,12 +92,13 @@ class ServerSide:
         self.test = self._test_rows()
         self.warm_started: record.WarmStarted | None = None
         self.evaluator = SiteEvaluator(self)
+        answers = None if plan.statistics is None else build_answer_reader(self.learner, RUN)
         self.arm = Arm(
             name=RUN,
             plan=plan,
             exchanges=self.exchanges,
             first=self._first_model,
-            evaluator=self.evaluator,
+            evaluator=answers or self.evaluator,
             draws=given.draws,
             optimizer=self.agreement.optimizer,
             release=build_release(plan, self.agreement, terms.clients),
@@ -120,7 +122,7 @@ class ServerSide:
 
     def _test_rows(self) -> Rows | None:
         """The server's own test rows, encoded."""
-        if self.given.test is None or self.learner.personal:
+        if self.given.test is None or self.learner.personal or self.plan.statistics is not None:
             return None
         if features.needs_secret(self.plan.features):
             return None  # the server lacks the clients' secret

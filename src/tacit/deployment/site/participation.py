@@ -409,6 +409,8 @@ class Participation:
         before it is built.
         """
         plan, columns = self.plan, self.rows.table.columns
+        if plan.statistics is not None:
+            return  # their size follows from the plan alone, which the policy was asked about
         projection = terms.read_projection()
         sources = gather_feature_sources(columns, plan.features, projection=projection)
         image_reader, text_reader = features.split_reader(sources.reader)

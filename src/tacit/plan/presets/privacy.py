@@ -79,7 +79,7 @@ def expanded(tree: Tree, where: str = "plan") -> Tree:
             f"{where}: 1 problem\n  privacy.clients is required with data.partition = 'client': the"
             " number of clients"
         )
-    if name in _PROMISING and lacks_inputs(tree):
+    if name in _PROMISING and "statistics" not in tree and lacks_inputs(tree):
         raise PlanError(
             f"{where}: 1 problem\n  data.columns is required with privacy.preset = {name!r} and"
             f" data.source = {_own(tree, 'data')['source']!r}: the settings depend on what the"
@@ -234,6 +234,8 @@ def _private(asked: Tree, tree: Tree, *, may_encode: bool = True) -> Tree:
         return {}  # what is wrong with the plan is said where it is checked
     promise: Tree = {"epsilon": epsilon, "delta": delta}
     codec: Tree = {"name": "dp_sum", **promise, "clip": 1.0}
+    if "statistics" in tree:
+        return {"privacy": promise, "codec": codec}
     if _own(tree, "model").get("name", "logistic") != "logistic":
         return {"privacy": promise, "codec": codec, **fill_in_network(tree)}
     inputs = inputs_of(tree)

@@ -9,6 +9,7 @@ from tacit.plan import Columns, Encoder, HashComb, OneBit, Plan, Skellam, hash_s
 from tacit.plan.tables.filter import VOTING_UNITS
 from tacit.plan.tables.rows.share import SUPPRESS
 from tacit.privacy.ledger.account import is_subsampled
+from tacit.privacy.policy.policy import STATISTICS
 from tacit.privacy.policy.requirements import Requirements
 from tacit.privacy.policy.user_code import find_user_code
 from tacit.privacy.site_ledger.spending import MILLION, Claims, PrivacyCost, compute_cost
@@ -45,7 +46,7 @@ def derive_requirements(
     )
     return Requirements(
         plan_hash=plan_hash,
-        model=plan.model.name.partition("@")[0],
+        model=STATISTICS if plan.statistics else plan.model.name.partition("@")[0],
         codec=plan.codec.name.partition("@")[0],
         columns=_list_columns(plan, roles),
         epsilon_per_update=(
@@ -193,6 +194,8 @@ def _list_files(plan: Plan) -> Iterator[str]:
 def _list_cleartext(plan: Plan, roles: Columns) -> Iterator[str]:
     """Yield what a plan needs to know about clients in the clear."""
     yield "clients"
+    if plan.statistics is not None:
+        return
     agreed = plan.agree_values(roles)
     if not agreed.classes:
         yield "classes"

@@ -21,6 +21,8 @@ from tacit.plan.tables.model import Model
 from tacit.plan.toml import tree_of
 
 ANY = "*"
+STATISTICS = "statistics"
+"""What a policy calls a plan with queries, among the models."""
 """Entry of a list of [allow] that allows everything of its kind."""
 
 CleartextKind = Literal[
@@ -77,7 +79,9 @@ class Allow:
     """What a plan may contain. A list that is left out allows nothing, `["*"]` allows all."""
 
     models: tuple[Name, ...] = ()
-    """Names of models as in a plan; for a model in `user_code`, its `package.module:name`."""
+    """Names of models as in a plan; for a model in `user_code`, its `package.module:name`.
+    `statistics` allows queries, which train none.
+    """
     codecs: tuple[Name, ...] = ()
     """Names of codecs as in a plan; for a codec in `user_code`, its `package.module:name`."""
     files: tuple[Name, ...] = ()
@@ -292,7 +296,7 @@ def parse_policy(text: str, where: str = "policy") -> Policy:
     except (tomllib.TOMLDecodeError, ValueError) as error:
         raise PlanError(f"{where} is not valid TOML: {error}") from None
     found = [
-        *_find_unknown("models", policy.allow.models, Model),
+        *_find_unknown("models", policy.allow.models, Model, STATISTICS),
         *_find_unknown("codecs", policy.allow.codecs, Codec),
     ]
     if found:
@@ -306,9 +310,9 @@ def _build_error(where: str, found: list[str]) -> PlanError:
     )
 
 
-def _find_unknown(key: str, names: tuple[str, ...], kinds: Any) -> list[str]:
+def _find_unknown(key: str, names: tuple[str, ...], kinds: Any, *others: str) -> list[str]:
     """List names that no plan could use, so that typing errors are reported at once."""
-    known = [name for name in tables_in(kinds) if name != OWN]
+    known = [*(name for name in tables_in(kinds) if name != OWN), *others]
     own = f", your own as {OWN}" if OWN in tables_in(kinds) else ""
     return [
         f"allow.{key} must be among {', '.join(known)}{own}, or '{ANY}'; got"

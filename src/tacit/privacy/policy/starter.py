@@ -7,7 +7,15 @@ from dataclasses import fields
 
 from tacit.plan.presets.starter import quoted
 from tacit.privacy.policy.giveaways import MARK, find_giveaways
-from tacit.privacy.policy.policy import Allow, ColumnRoles, Limits, Measures, Policy, SharePolicy
+from tacit.privacy.policy.policy import (
+    STATISTICS,
+    Allow,
+    ColumnRoles,
+    Limits,
+    Measures,
+    Policy,
+    SharePolicy,
+)
 from tacit.privacy.policy.requirements import INPUT_ROLES, Requirements
 
 _Table = Allow | ColumnRoles | Limits | Measures | SharePolicy
@@ -82,7 +90,7 @@ _STATED = ("projunit", "rr_sampled", "gaussian", "dp_sum", "onebit", "skellam")
 """Codecs that state an epsilon per update or run."""
 _CAREFUL = Policy(
     allow=Allow(
-        models=("logistic", "mlp"),
+        models=("logistic", "mlp", STATISTICS),
         codecs=_STATED,
         disclosures=("clients", "classes", "ranges", "formats", "categories", "measures"),
     ),

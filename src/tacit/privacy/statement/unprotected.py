@@ -93,7 +93,11 @@ def list_unprotected(
             "What the choice of settings reveals about the rows used to choose them:"
             f" {plan['selected_by']}."
         )
-    found.append("What the trained model reveals about the population of its clients.")
+    found.append(
+        "What the answers reveal about the population of the clients."
+        if plan.get("statistics")
+        else "What the trained model reveals about the population of its clients."
+    )
     found.append(_describe_place(sites, seeded))
     return found
 

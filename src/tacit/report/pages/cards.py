@@ -10,6 +10,9 @@ from tacit.report import phrasing
 from tacit.report.figures import ArmFigures, Summary, compare_with_plain
 from tacit.runs.record import RUN
 
+_OF_ANSWERS = ("Source", "Clients", "Split", "Codec", "Seed", "Refused responses", "Missing sites")
+"""Facts that a run with queries has in common with training."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class FigureCard:
@@ -25,6 +28,8 @@ def build_cards(run: Summary) -> list[FigureCard]:
     ours = run.arm(RUN)
     if ours is None:
         return []
+    if run.answers:
+        return [_build_answers_card(run), *_bytes(run, ours), _promise(run, ours)]
     distances = (_distance(run, ours, name) for name in ("fedavg", "central"))
     return [
         _result(run, ours),
@@ -34,6 +39,14 @@ def build_cards(run: Summary) -> list[FigureCard]:
         *_attack(ours),
         _promise(run, ours),
     ]
+
+
+def _build_answers_card(run: Summary) -> FigureCard:
+    """The number of answers, and of people they are about."""
+    people = run.data.clients if run.data else 0
+    return FigureCard(
+        label="Answers", figure=f"{len(run.answers)}", note=f"about {people:,} clients"
+    )
 
 
 def _result(run: Summary, ours: ArmFigures) -> FigureCard:
@@ -125,6 +138,16 @@ def _promise(run: Summary, ours: ArmFigures) -> FigureCard:
 
 def list_facts(run: Summary) -> list[tuple[str, str]]:
     """Facts about the data and the training, as pairs of name and value."""
+    if run.answers:
+        return [
+            (name, value)
+            for name, value in (
+                *_data_facts(run),
+                *list_method_facts(run.plan),
+                *_refusal_facts(run),
+            )
+            if value and name in _OF_ANSWERS
+        ]
     found = [
         *_data_facts(run),
         *_sharing_facts(run),

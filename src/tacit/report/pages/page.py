@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tacit.report import classes
+from tacit.report.answers import build_sections, describe_confidence
 from tacit.report.audits import build_grids, select_latest
 from tacit.report.causes import has_own_baselines
 from tacit.report.figures import HEADINGS, Summary, list_cells, summarise
@@ -58,10 +59,12 @@ def render(run: Summary, plan_text: str, when: str = "") -> str:
         class_headings=classes.HEADINGS,
         classes=classes.list_cells(run),
         headings=HEADINGS,
-        rows=[(arm, list_cells(arm)) for arm in run.arms],
+        rows=[] if run.answers else [(arm, list_cells(arm)) for arm in run.arms],
         levels=LEVELS,
         settings=_baseline_settings(run),
         votes=build_section(run.votes) if run.votes else None,
+        answers=build_sections(run.answers),
+        confidence=describe_confidence(run.answers),
         audits=[(audit, build_grids(audit)) for audit in select_latest(run.audits)],
         plan=plan_text,
         when=when,

@@ -23,6 +23,7 @@ from tacit.runs.record.lines import (
     verify,
 )
 from tacit.runs.record.round_entries import (
+    Answered,
     ByClass,
     ClientsEvaluated,
     NetworkTimes,
@@ -55,6 +56,7 @@ __all__ = [
     "RUN",
     "VERSION",
     "Abandoned",
+    "Answered",
     "Audited",
     "ByClass",
     "ClientsEvaluated",

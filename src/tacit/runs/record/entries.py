@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from tacit.runs.record.round_entries import (
+    Answered,
     ByClass,
     ClientsEvaluated,
     NetworkTimes,
@@ -50,6 +51,7 @@ Entry = (
     | Voted
     | Spread
     | ByClass
+    | Answered
     | ClientsEvaluated
     | Refused
     | NetworkTimes
@@ -74,6 +76,7 @@ KINDS: dict[str, type[Any]] = {
     "voted": Voted,
     "spread": Spread,
     "by_class": ByClass,
+    "answered": Answered,
     "clients_evaluated": ClientsEvaluated,
     "refused": Refused,
     "network": NetworkTimes,

@@ -164,6 +164,18 @@ class Spread:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Answered:
+    """The answers to the queries of a plan, read from noisy sums."""
+
+    arm: str
+    """`run`."""
+    answers: list[dict[str, Any]]
+    """For each query its name, its sentence, its kind, the figures (label, value, low, high), the
+    standard deviation of the noise on a count, the confidence of the intervals, and a note.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class ByClass:
     """The final model on the test rows, by class: rows, predictions, and correct predictions."""
 

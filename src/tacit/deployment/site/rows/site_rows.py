@@ -173,11 +173,12 @@ def read_rows(
         split=split,
         site=data.SiteFile(decimal=owner.decimal, misfit_clients=least),
         schema=plan.schema,
+        learns=plan.statistics is None,
     )
+    rare = list[str]()
     if plan.agree_values(table.columns).classes:  # the site names no class
         refuse_many_values(plan, table.columns, limits)
-        rare = list[str]()
-    else:
+    elif table.columns.label is not None:
         table, rare = _without_rare_classes(table, client, limits)
     table, chosen = _without_marks(table)
     found = _divided(table, settings, root)
@@ -395,7 +396,9 @@ def _classed(frame: pl.DataFrame, table: data.Table, classes: tuple[str, ...]) -
     They must include all classes that this site disclosed: a server that omits one would learn
     whose rows are gone.
     """
-    label = table.columns.label or ""
+    label = table.columns.label
+    if label is None:
+        return frame
     own = table.train.schema[label]
     assert isinstance(own, pl.Enum), "a loaded table's label is an Enum"
     if not set(own.categories.to_list()) <= set(classes):

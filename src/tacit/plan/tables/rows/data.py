@@ -135,7 +135,8 @@ def problems(plan: Plan) -> list[str]:
     return [
         *found,
         *_deal_problems(plan),
-        *(list_missing_roles(data) if _needs_roles(data) else ()),
+        *(list_missing_roles(data) if _needs_roles(data) and plan.statistics is None else ()),
+        *(list_missing_owner(data) if plan.statistics is not None else ()),
     ]
 
 
@@ -161,7 +162,8 @@ def _deal_problems(plan: Plan) -> list[str]:
 
 def run_problems(plan: Plan) -> list[str]:
     """A sentence if a run would have no test rows; `tacit plan disclose` works without any."""
-    return list_missing_test_rows(plan.data) if _needs_roles(plan.data) else []
+    needs_rows = plan.statistics is None and _needs_roles(plan.data)
+    return list_missing_test_rows(plan.data) if needs_rows else []
 
 
 def list_missing_test_rows(data: Data) -> list[str]:
@@ -192,12 +194,7 @@ def list_missing_roles(data: Data) -> list[str]:
     """List column roles that a file, or a function that returns rows, requires; named data sets
     define their own.
     """
-    columns, found = data.columns, []
-    if data.partition == "client" and not columns.client:
-        found.append(
-            "data.columns.client is required with data.partition = 'client': the column that"
-            " identifies the client of a row"
-        )
+    columns, found = data.columns, list_missing_owner(data)
     if not columns.label:
         found.append("data.columns.label is required: the column to predict")
     if not (columns.text or columns.numeric or columns.categorical or columns.image):
@@ -205,3 +202,13 @@ def list_missing_roles(data: Data) -> list[str]:
             "data.columns must name at least one text, numeric, categorical or image column"
         )
     return found
+
+
+def list_missing_owner(data: Data) -> list[str]:
+    """A sentence if each owner is a client and no column says who owns a row."""
+    if data.partition != "client" or data.columns.client:
+        return []
+    return [
+        "data.columns.client is required with data.partition = 'client': the column that identifies"
+        " the client of a row"
+    ]
