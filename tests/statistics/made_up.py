@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tacit.assembly.statistics_learner import StatisticsLearner
+from tacit.assembly.queries.learner import StatisticsLearner
 from tacit.client import ClientRandomness, ClientSlot
 from tacit.plan import Statistics
 from tacit.randomness import Draws

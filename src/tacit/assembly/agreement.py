@@ -47,7 +47,7 @@ def build_agreement(plan: Plan, facts: RunFacts, learner: training.Learner) -> A
     )
     agreement.check(facts.clients)
     if plan.statistics is not None:
-        from tacit.assembly.statistics_learner import StatisticsLearner
+        from tacit.assembly.queries.learner import StatisticsLearner
 
         assert isinstance(learner, StatisticsLearner), "queries have a learner of their own"
         learner.calibrate(agreement.codec, facts.clients)

@@ -38,7 +38,7 @@ def build_learner(
 ) -> training.Learner:
     """Build the plan's learner over a site's rows; a server has no rows."""
     if plan.statistics is not None:
-        from tacit.assembly.statistics_learner import StatisticsLearner
+        from tacit.assembly.queries.learner import StatisticsLearner
 
         return StatisticsLearner(plan.statistics, rows, holders)
     home = build_home(plan, private) if plan.personal else None

@@ -238,7 +238,7 @@ class SimulatedArm:
     def _evaluator(self) -> Evaluator:
         data, draws, desk = self.setting.data, self.setting.draws, self.setting.desk
         if self.plan.statistics is not None:
-            from tacit.assembly.statistics_answers import build_answer_reader
+            from tacit.assembly.queries.answers import build_answer_reader
 
             return build_answer_reader(self.learner, self.name)
         if not self.learner.personal:

@@ -5,8 +5,8 @@ has an L2 norm of at most the block's weight, so all contributions of a person t
 norm of at most 1, however many rows the person has.
 """
 
-from tacit.statistics.answer import Answer, Figure
+from tacit.statistics.answer import NoisyAnswer, NoisyFigure
 from tacit.statistics.cells import encode_cells
-from tacit.statistics.layout import Layout, build_layout
+from tacit.statistics.layout import QueryLayout, build_layout
 
-__all__ = ["Answer", "Figure", "Layout", "build_layout", "encode_cells"]
+__all__ = ["NoisyAnswer", "NoisyFigure", "QueryLayout", "build_layout", "encode_cells"]

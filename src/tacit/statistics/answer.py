@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
+class NoisyFigure:
     """One number of an answer, and the interval that contains the number without noise with the
     stated probability. Without a value the noise was too large for one.
     """
@@ -21,7 +21,7 @@ class Figure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class NoisyAnswer:
     """The figures of one query. `noise` is the standard deviation of the noise on a count of it, in
     rows or people; `note` says what the figures leave out.
     """
@@ -29,7 +29,7 @@ class Answer:
     name: str
     query: str
     kind: str
-    figures: tuple[Figure, ...]
+    figures: tuple[NoisyFigure, ...]
     noise: float
     confidence: float
     note: str = ""
@@ -57,7 +57,7 @@ class Noise:
         """The noise on the mean over some rounds."""
         return Noise(stddev=self.stddev / math.sqrt(rounds), confidence=self.confidence)
 
-    def build_figure(self, label: str, value: float, scale: float) -> Figure:
+    def build_figure(self, label: str, value: float, scale: float) -> NoisyFigure:
         """A figure whose noise is `scale` times that of a coordinate."""
         half = self.deviations * self.stddev * scale
-        return Figure(label=label, value=value, low=value - half, high=value + half)
+        return NoisyFigure(label=label, value=value, low=value - half, high=value + half)

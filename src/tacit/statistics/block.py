@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.statistics.answer import Figure, Noise
+from tacit.statistics.answer import Noise, NoisyFigure
 from tacit.statistics.cells import Batch
 
 Sums = NDArray[np.float64]
@@ -28,12 +28,12 @@ class Entries(NamedTuple):
 class Result(NamedTuple):
     """The figures of a query, the scale from a coordinate's noise to that of a count, and a note."""
 
-    figures: tuple[Figure, ...]
+    figures: tuple[NoisyFigure, ...]
     scale: float
     note: str = ""
 
 
-class Block(Protocol):
+class QueryBlock(Protocol):
     """A query as coordinates of a sum.
 
     Guarantees: the contributions of a person in a round have an L2 norm of at most 1, whatever the

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.plan.tables.statistics.query import TAIL, Range
-from tacit.statistics.answer import Figure, Noise
-from tacit.statistics.block import Block, Entries, Result, Sums, build_entries, join_entries
+from tacit.statistics.answer import Noise, NoisyFigure
+from tacit.statistics.block import Entries, QueryBlock, Result, Sums, build_entries, join_entries
 from tacit.statistics.cells import Batch
 
 _LEAST, _MOST, _PARTS = -14, 34, 4
@@ -30,14 +30,14 @@ _OCCUPIED, _OCCUPIED_PART = 4.0, 3.0
 
 
 @dataclass(frozen=True)
-class BoughtRangeBlock(Block):
+class BoughtRangeBlock(QueryBlock):
     """A query over ranges of columns that the first round finds; `build` makes its block for given
     ranges, `stated` are the ranges that the query itself states.
     """
 
     columns: tuple[str, ...]
     stated: tuple[Range | None, ...]
-    build: Callable[[tuple[Range, ...]], Block]
+    build: Callable[[tuple[Range, ...]], QueryBlock]
     rows_each: int
 
     @property
@@ -80,7 +80,7 @@ class BoughtRangeBlock(Block):
         """The answer over the found ranges, from the second round."""
         ranges = self.find_ranges(sums[0], noise)
         if ranges is None:
-            none = Figure(label="not found", value=None)
+            none = NoisyFigure(label="not found", value=None)
             why = "the noise hides the range of the column; state it, or raise epsilon"
             return Result((none,), math.sqrt(2) * self.rows_each, why)
         inner = self.build(ranges)

@@ -10,13 +10,13 @@ import numpy as np
 
 from tacit.plan.tables.statistics.query import Range
 from tacit.statistics.answer import Noise
-from tacit.statistics.block import Block, Entries, Result, Sums, average, build_entries
+from tacit.statistics.block import Entries, QueryBlock, Result, Sums, average, build_entries
 from tacit.statistics.cells import Batch
 from tacit.statistics.moments import describe_range
 
 
 @dataclass(frozen=True)
-class CategoriesBlock(Block):
+class CategoriesBlock(QueryBlock):
     """The number of rows with each of some stated values, and with any other."""
 
     column: str
@@ -47,7 +47,7 @@ class CategoriesBlock(Block):
 
 
 @dataclass(frozen=True)
-class HistogramBlock(Block):
+class HistogramBlock(QueryBlock):
     """The number of rows in each of some equally wide bins of a range."""
 
     column: str

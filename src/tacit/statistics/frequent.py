@@ -21,8 +21,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.statistics.answer import Figure, Noise
-from tacit.statistics.block import Block, Entries, Result, Sums, build_entries, join_entries
+from tacit.statistics.answer import Noise, NoisyFigure
+from tacit.statistics.block import Entries, QueryBlock, Result, Sums, build_entries, join_entries
 from tacit.statistics.cells import LONGEST_NAME, Batch
 from tacit.statistics.names import CODE_BITS, LANES, decode_name, encode_name, hash_name
 
@@ -46,7 +46,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FrequentBlock(Block):
+class FrequentBlock(QueryBlock):
     """The most frequent values of a column, or words of its texts; `above` is the threshold of a
     number of distinct ones, 0 where they are listed.
     """
@@ -136,7 +136,7 @@ class FrequentBlock(Block):
         least = _STANDS_OUT * noise.stddev * self.scale
         note = f"values of fewer than about {_round(least)} are not seen"
         if self.above:
-            figures: tuple[Figure, ...] = (self._count_distinct(found, noise),)
+            figures: tuple[NoisyFigure, ...] = (self._count_distinct(found, noise),)
         else:
             figures = tuple(
                 self._build_figure(one, one.name, noise) for one in found if one.name is not None
@@ -146,12 +146,12 @@ class FrequentBlock(Block):
                 note += f", and {unread:,} more stand out whose names cannot be read"
         return Result(figures, self.scale / _COUNTED, note)
 
-    def _build_figure(self, one: Found, label: str, noise: Noise) -> Figure:
+    def _build_figure(self, one: Found, label: str, noise: Noise) -> NoisyFigure:
         half = noise.deviations * one.stddev * self.scale
         value = one.total * self.scale
-        return Figure(label=label, value=value, low=value - half, high=value + half)
+        return NoisyFigure(label=label, value=value, low=value - half, high=value + half)
 
-    def _count_distinct(self, found: Sequence[Found], noise: Noise) -> Figure:
+    def _count_distinct(self, found: Sequence[Found], noise: Noise) -> NoisyFigure:
         """The number of values above the threshold; the interval holds those of all counts within
         their own intervals, at the confidence of all together.
         """
@@ -163,7 +163,7 @@ class FrequentBlock(Block):
             for end in ("value", "low", "high")
         )
         label = f"distinct {self.source} above {self.above:g}"
-        return Figure(label=label, value=float(value), low=float(low), high=float(high))
+        return NoisyFigure(label=label, value=float(value), low=float(low), high=float(high))
 
 
 def _split_words(batch: Batch):  # type: ignore[no-untyped-def]

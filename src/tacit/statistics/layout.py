@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.plan import Query, Statistics
-from tacit.statistics.answer import Answer, Noise
-from tacit.statistics.block import Block, Entries, join_entries
+from tacit.statistics.answer import Noise, NoisyAnswer
+from tacit.statistics.block import Entries, QueryBlock, join_entries
 from tacit.statistics.cells import Batch
 from tacit.statistics.coarse import BoughtRangeBlock
 from tacit.statistics.counts import CategoriesBlock, HistogramBlock
@@ -27,7 +27,7 @@ class Placed:
 
     name: str
     query: Query
-    block: Block
+    block: QueryBlock
     first: int
     weight: float
 
@@ -38,7 +38,7 @@ class Placed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class QueryLayout:
     """The blocks of a plan's queries. The squares of their weights add up to 1."""
 
     settings: Statistics
@@ -64,14 +64,16 @@ class Layout:
             parts.append(Entries(found.owner, found.place + one.first, found.value * one.weight))
         return join_entries(parts)
 
-    def answer(self, sums: Sequence[NDArray[np.float64]], stddev: float) -> tuple[Answer, ...]:
+    def answer(self, sums: Sequence[NDArray[np.float64]], stddev: float) -> tuple[NoisyAnswer, ...]:
         """The answer to each query, from the sums of each round."""
         return tuple(self._answer(one, sums, stddev) for one in self.blocks)
 
-    def _answer(self, one: Placed, sums: Sequence[NDArray[np.float64]], stddev: float) -> Answer:
+    def _answer(
+        self, one: Placed, sums: Sequence[NDArray[np.float64]], stddev: float
+    ) -> NoisyAnswer:
         noise = self._get_noise(one, stddev)
         found = one.block.answer([total[one.span] / one.weight for total in sums], noise)
-        return Answer(
+        return NoisyAnswer(
             name=one.name,
             query=self.settings.queries[one.name],
             kind=one.query.kind,
@@ -85,7 +87,7 @@ class Layout:
         return Noise(stddev=stddev / one.weight, confidence=self.settings.confidence)
 
 
-def build_layout(settings: Statistics) -> Layout:
+def build_layout(settings: Statistics) -> QueryLayout:
     """Lay out the queries of a plan, in its order."""
     queries, first, blocks = settings.parse(), 0, list[Placed]()
     weights = {name: settings.weights.get(name, 1.0) for name in queries}
@@ -96,10 +98,10 @@ def build_layout(settings: Statistics) -> Layout:
             Placed(name=name, query=query, block=block, first=first, weight=weights[name] / norm)
         )
         first += block.size
-    return Layout(settings=settings, blocks=tuple(blocks))
+    return QueryLayout(settings=settings, blocks=tuple(blocks))
 
 
-def build_block(query: Query, settings: Statistics) -> Block:
+def build_block(query: Query, settings: Statistics) -> QueryBlock:
     """Build the block of a query."""
     rows, words = settings.rows_per_person, settings.words_per_person
     if query.buys_range:

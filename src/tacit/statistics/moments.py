@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.plan.tables.statistics.query import Range
-from tacit.statistics.answer import Figure, Noise
+from tacit.statistics.answer import Noise, NoisyFigure
 from tacit.statistics.block import (
-    Block,
     Entries,
+    QueryBlock,
     Result,
     Sums,
     average,
@@ -27,7 +27,7 @@ _SIMULATIONS = 4000
 
 
 @dataclass(frozen=True)
-class CountBlock(Block):
+class CountBlock(QueryBlock):
     """The number of rows, or of people with a row; with a column, of rows without a number in it."""
 
     rows_each: int
@@ -57,7 +57,7 @@ class CountBlock(Block):
 
 
 @dataclass(frozen=True)
-class SumBlock(Block):
+class SumBlock(QueryBlock):
     """The sum of the numbers of a column, clamped to a range."""
 
     column: str
@@ -85,7 +85,7 @@ class SumBlock(Block):
 
 
 @dataclass(frozen=True)
-class MeanBlock(Block):
+class MeanBlock(QueryBlock):
     """The mean of the numbers of a column, clamped to a range: a sum and a count."""
 
     column: str
@@ -115,7 +115,9 @@ class MeanBlock(Block):
         middle, half = self.range.low / 2 + self.range.high / 2, self._half
         mean = middle + half * min(1.0, max(-1.0, unit / count)) if count > 0 else None
         figures = (
-            Figure(label="mean", value=mean, low=middle + half * low, high=middle + half * high),
+            NoisyFigure(
+                label="mean", value=mean, low=middle + half * low, high=middle + half * high
+            ),
             here.build_figure("rows", count * scale, scale),
         )
         return Result(figures, scale / math.sqrt(len(sums)), describe_range(self.range))
@@ -126,7 +128,7 @@ class MeanBlock(Block):
 
 
 @dataclass(frozen=True)
-class CorrelationBlock(Block):
+class CorrelationBlock(QueryBlock):
     """Pearson's correlation of two columns, each clamped to a range: six moments."""
 
     columns: tuple[str, str]
@@ -167,7 +169,7 @@ class CorrelationBlock(Block):
             low, high = (float(end) for end in np.quantile(known, [tail, 1 - tail]))
         estimate = None if math.isnan(value) else value
         figures = (
-            Figure(label="correlation", value=estimate, low=low, high=high),
+            NoisyFigure(label="correlation", value=estimate, low=low, high=high),
             here.build_figure("rows", float(total[0]) * scale, scale),
         )
         note = "; ".join(

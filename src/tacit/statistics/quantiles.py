@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.plan.tables.statistics.query import Range
-from tacit.statistics.answer import Figure, Noise
+from tacit.statistics.answer import Noise, NoisyFigure
 from tacit.statistics.block import (
-    Block,
     Entries,
+    QueryBlock,
     Result,
     Sums,
     average,
@@ -36,7 +36,7 @@ LEAVES = _FAN * _FAN
 
 
 @dataclass(frozen=True)
-class QuantilesBlock(Block):
+class QuantilesBlock(QueryBlock):
     """Quantiles of the numbers of a column, clamped to a range."""
 
     column: str
@@ -101,12 +101,14 @@ def compute_deviations(point: float) -> NDArray[np.float64]:
     return np.sqrt(np.maximum(variance, 0))
 
 
-def _find_quantile(point: float, below: Sums, edges: NDArray[np.float64], noise: Noise) -> Figure:
+def _find_quantile(
+    point: float, below: Sums, edges: NDArray[np.float64], noise: Noise
+) -> NoisyFigure:
     label = "median" if point == 0.5 else f"quantile {point:g}"
     half = noise.deviations * noise.stddev * compute_deviations(point)
     ahead = below - point * below[-1]
     if below[-1] <= noise.deviations * noise.stddev * math.sqrt(_FAN):
-        return Figure(label=label, value=None, low=float(edges[0]), high=float(edges[-1]))
+        return NoisyFigure(label=label, value=None, low=float(edges[0]), high=float(edges[-1]))
     inside = slice(1, LEAVES)
     first = 1 + int(np.argmax(np.append(ahead[inside] >= -half[inside], True)))
     last = LEAVES - 1 - int(np.argmax(np.append((ahead[inside] <= half[inside])[::-1], True)))
@@ -117,4 +119,4 @@ def _find_quantile(point: float, below: Sums, edges: NDArray[np.float64], noise:
     share = -rising[after - 1] / step if step > 0 else 0.5
     value = edges[after - 1] + min(1.0, max(0.0, share)) * (edges[after] - edges[after - 1])
     low, high = float(edges[first - 1]), float(edges[last + 1])
-    return Figure(label=label, value=float(min(max(value, low), high)), low=low, high=high)
+    return NoisyFigure(label=label, value=float(min(max(value, low), high)), low=low, high=high)

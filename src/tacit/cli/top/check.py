@@ -113,7 +113,7 @@ def outline(plan: Plan) -> dict[str, str]:
 def _outline_queries(plan: Plan) -> dict[str, str]:
     """Describe the queries of a plan, with the noise of each, and the privacy guarantee."""
     from tacit.assembly.planned_privacy import describe_helpers, describe_planned_privacy
-    from tacit.assembly.statistics_answers import describe_planned_noise
+    from tacit.assembly.queries.answers import describe_planned_noise
 
     data = plan.data
     clients = "one client per owner" if data.partition == "client" else f"{data.clients:,} clients"

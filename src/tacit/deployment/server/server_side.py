@@ -16,6 +16,7 @@ from tacit.assembly.agreement import build_agreement
 from tacit.assembly.client_side import PrivateParts, build_learner
 from tacit.assembly.exchanges import ServerParts, build_exchanges, build_train
 from tacit.assembly.feature_sources import gather_feature_sources
+from tacit.assembly.queries.answers import build_answer_reader
 from tacit.assembly.rowless_model import build_rowless_model
 from tacit.assembly.rows import build_empty_table, encode_tables, fit_features, keep_classes
 from tacit.assembly.server_side import (
@@ -25,7 +26,6 @@ from tacit.assembly.server_side import (
     build_release,
     choose_member_pace,
 )
-from tacit.assembly.statistics_answers import build_answer_reader
 from tacit.codecs.votes import noisy_counts
 from tacit.column_statistics.number_format import check_formats
 from tacit.data import k_anonymity

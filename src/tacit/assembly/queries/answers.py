@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from tacit import codecs, training
-from tacit.assembly.statistics_learner import StatisticsLearner
+from tacit.assembly.queries.learner import StatisticsLearner
 from tacit.errors import RunError
 from tacit.plan import Plan
 from tacit.protocol.loop import Evaluation, History

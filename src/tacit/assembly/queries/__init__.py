@@ -1,0 +1,1 @@
+"""Runs that answer queries: the learner, and the answers in its sums."""
