@@ -268,7 +268,7 @@ class Run:
 
     @property
     def answers(self) -> pl.DataFrame:
-        """One row for each figure of each answer; empty in a run that trains a model."""
+        """One row for each figure of each query; empty in a run that trains a model."""
         rows = [
             (
                 answer["name"],

@@ -18,7 +18,7 @@ _COUNTED = ("count", "missing", "categories", "histogram", "frequent", "distinct
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerBar:
-    """One figure of an answer: its texts, and in percent of the width the bar and the interval."""
+    """One figure of a query: its texts, and in percent of the width the bar and the interval."""
 
     label: str
     value: str
@@ -31,7 +31,7 @@ class AnswerBar:
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerSection:
-    """One answer: what was asked, its figures, and what they leave out."""
+    """One query: what was asked, its figures, and what they leave out."""
 
     name: str
     query: str
@@ -47,7 +47,7 @@ def select_answers(entries: list[Entry]) -> tuple[Tree, ...]:
 
 
 def list_answer_cells(answers: Sequence[Tree]) -> list[tuple[str, ...]]:
-    """Cells of each figure, in the order of HEADINGS; the name of an answer stands in its first row."""
+    """Cells of each figure, in the order of HEADINGS; the name of a query stands in its first row."""
     return [
         (
             answer["name"] if number == 0 else "",
@@ -140,5 +140,5 @@ def _build_bars(answer: Tree) -> list[AnswerBar]:
 
 
 def _is_drawn(figure: Tree, kind: str) -> bool:
-    """Whether a figure shares the scale of its answer; numbers of rows next to a mean do not."""
+    """Whether a figure shares the scale of the others; numbers of rows next to a mean do not."""
     return kind in _COUNTED or figure["label"] != "rows"

@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyFigure:
-    """One number of an answer, and the interval that contains the number without noise with the
+    """One number that a query asked for, and the interval that contains the number without noise with the
     stated probability. Without a value the noise was too large for one.
     """
 

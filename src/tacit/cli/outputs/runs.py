@@ -207,7 +207,7 @@ class NetworkResult(TypedDict):
 
 
 class AnswerFigure(TypedDict):
-    """One number of an answer."""
+    """One number that a query asked for."""
 
     label: str
     """What it is: a value, a bin, `mean`, `rows`, …"""

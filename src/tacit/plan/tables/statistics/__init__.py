@@ -24,7 +24,7 @@ class Statistics:
     """Queries about the rows, answered with noise. A plan with this table trains no model."""
 
     queries: dict[Name, Name]
-    """A sentence for each query, by the name of its answer, such as `ages = "mean of age from 0 to
+    """A sentence for each query, by its name, such as `ages = "mean of age from 0 to
     100"` ([ask.md](guides/ask.md)). All queries together have the epsilon of `[privacy]`.
     """
     rows_per_person: Count = 1
