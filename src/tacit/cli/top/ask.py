@@ -18,7 +18,7 @@ Asked = Annotated[
     list[str],
     typer.Argument(
         metavar="PLAN | QUERY…",
-        help="A plan with [statistics], or with --from one or more queries.",
+        help="A plan with queries, or with --from one or more queries.",
         show_default=False,
     ),
 ]
