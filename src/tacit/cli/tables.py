@@ -99,7 +99,7 @@ def results(run: Summary) -> None:
 
 def _print_answers(run: Summary) -> None:
     """Print the answers of a run with their intervals, what they leave out, and the guarantee."""
-    from tacit.report.answers import HEADINGS, describe_confidence, list_answer_cells
+    from tacit.report.queries.answers import HEADINGS, describe_confidence, list_answer_cells
 
     table(HEADINGS, list_answer_cells(run.answers), prose=(0, 1))
     for answer in run.answers:

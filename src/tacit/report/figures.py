@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.report import phrasing
-from tacit.report.answers import select_answers
 from tacit.report.missing.network import NetworkFigures, summarise_network
 from tacit.report.missing.sites import Absences, summarise_absences
 from tacit.report.privacy import PrivacyFigures, summarise_privacy, write_headline
+from tacit.report.queries.answers import select_answers
 from tacit.report.votes import VoteFigures, summarise_votes
 from tacit.runs.record import (
     RUN,

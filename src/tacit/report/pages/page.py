@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tacit.report import classes
-from tacit.report.answers import build_sections, describe_confidence
 from tacit.report.audits import build_grids, select_latest
 from tacit.report.causes import has_own_baselines
 from tacit.report.figures import HEADINGS, Summary, list_cells, summarise
@@ -17,6 +16,7 @@ from tacit.report.pages.charts import build_charts
 from tacit.report.pages.template import render_template
 from tacit.report.pages.votes_page import build_section
 from tacit.report.phrasing import describe_experiment
+from tacit.report.queries.answers import build_sections, describe_confidence
 from tacit.report.verdict import judge_run
 from tacit.runs import record
 

@@ -1,0 +1,1 @@
+"""Answers to the queries of a run, for terminal and page."""
