@@ -193,7 +193,7 @@ CONSUMERS: dict[str, Callable[[], object]] = {
     "RowSharing.server_steps": lambda: choose_member_pace(
         share_with("server_steps"), plan.Local(), 1, 1
     ),
-    "Features.text": lambda: _encode_text(FRAME, COLUMNS, features_with("text"), None),  # type: ignore[arg-type]
+    "Features.text": lambda: _encode_text(FRAME, COLUMNS, features_with("text"), None, None),  # type: ignore[arg-type]
     "Features.counts": lambda: hashed_text.weigh_entries(
         np.zeros(1, np.int32), np.ones(1, np.float32), features_with("counts"), None
     ),
