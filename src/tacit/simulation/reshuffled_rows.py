@@ -32,8 +32,12 @@ class ReshuffledRows:
         self._now: tuple[int, training.Learner] = (0, self._first)
         self._lock = Lock()
         self.size, self.layers, self.head = self._first.size, self._first.layers, self._first.head
-        self.parts = cast(training.HeadedLearner, self._first).parts
         self.parallel: Literal["threads", "processes"] = self._first.parallel
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """The parameters of each layer that can be trained separately, the last layer last."""
+        return cast(training.HeadedLearner, self._first).parts
 
     def in_round(self, round_no: int) -> training.Learner:
         """The learner over the rows of a round; all workers of a round get the same one."""
