@@ -20,7 +20,7 @@ Tree = dict[str, Any]
 
 ENCODER_BELOW, BOTH_BELOW = 0.1, 20.0
 """Below the first q an encoder alone reads texts, below the second with words, above it words."""
-_EQUAL_BELOW, _SMALLER_NORM = 0.4, 0.577
+_EQUAL_BELOW, _SMALLER_NORM = 0.45, 0.577
 """From this q on an encoder's numbers have a smaller L2 norm than the words: a quarter of the square."""
 PIECES = 128
 _WORD_KEYS = (
