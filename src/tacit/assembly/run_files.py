@@ -46,9 +46,15 @@ def write_beginning(
     learner: training.Learner,
     prepared: record.Prepared,
     cleartext: Iterable[str],
+    *,
+    is_started: bool = False,
 ) -> None:
-    """Record the start of the run; `cleartext` lists what was read from rows before round one."""
-    desk.note(build_started(plan, learner, desk.fingerprints, desk.writer.key), prepared)
+    """Record the start of the run, unless it is; `cleartext` lists what was read from rows before
+    round one.
+    """
+    if not is_started:
+        desk.note(build_started(plan, learner, desk.fingerprints, desk.writer.key))
+    desk.note(prepared)
     desk.note(*(build_feature_release(sentence, prepared.clients) for sentence in cleartext))
 
 

@@ -44,6 +44,11 @@ def refuse_undeployable(plan: Plan, simulated_noise: bool) -> None:
             "data.columns.label: needs the column to predict, since sites read files of their own;"
             " got nothing"
         )
+    if plan.features.fit == "private":
+        found.append(
+            "features.fit = 'private': sites are asked in two runs, one for features and one for"
+            " training; `tacit deploy run` starts both"
+        )
     if found:
         raise PlanError(
             "\n".join(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal, assert_never
 
@@ -180,7 +181,12 @@ class Plan:
 
     def agree_values(self, columns: Columns) -> AgreedValues:
         """What the plan states about columns with these roles, so that it is not read from rows."""
-        return schema.agree_values(self.schema, columns)
+        agreed, features = schema.agree_values(self.schema, columns), self.features
+        return replace(
+            agreed,
+            classes=agreed.classes or features.classes,
+            categories={**agreed.categories, **features.categories},
+        )
 
     @property
     def helpers(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -157,11 +157,13 @@ class Spending:
     seconds: float = 0.0
 
 
-def start_arm(arm: Arm, desk: Desk, clients: int) -> Checkpoint:
-    """Checkpoint an arm before its first round."""
+def start_arm(
+    arm: Arm, desk: Desk, clients: int, account: Sequence[dict[str, Any]] = ()
+) -> Checkpoint:
+    """Checkpoint an arm before its first round; `account` is what its clients were charged before."""
     model, nothing = arm.first(), np.zeros(clients, np.int64)
     state = arm.optimizer.init(model) if model is not None else {}
-    progress = Progress(arm=arm.name, round_no=0)
+    progress = Progress(arm=arm.name, round_no=0, account=[*account])
     return desk.save(
         Checkpoint(progress=progress, model=model, state=state, updates=nothing, last_round=nothing)
     )
@@ -309,7 +311,16 @@ def finish_measured(
         )
     )
     return desk.save(
-        replace(now, progress=Progress(arm=following, round_no=0, begun=False), evaluated={})
+        replace(
+            now,
+            progress=Progress(
+                arm=following,
+                round_no=0,
+                begun=False,
+                account=progress.account if arm.name == record.FEATURES else [],
+            ),
+            evaluated={},
+        )
     )
 
 

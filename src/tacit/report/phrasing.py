@@ -6,6 +6,7 @@ NONE = "–"
 METRICS = {"accuracy": "accuracy", "auc": "AUC", "f1": "F1", "loss": "loss"}
 _ARMS = {
     "run": "this run",
+    "features": "features, bought",
     "fedavg": "FedAvg, unprotected",
     "central": "central",
     "local_only": "local only",

@@ -18,6 +18,7 @@ from tacit.privacy.statement.meaning import Explanation, explain_totals
 from tacit.privacy.statement.parts import state_parts
 from tacit.privacy.statement.unprotected import Results, list_unprotected
 from tacit.runs.record import (
+    FEATURES,
     RUN,
     ClientsEvaluated,
     DisclosedRows,
@@ -176,7 +177,9 @@ def _find_mark(plan: dict[str, Any]) -> str:
 
 def _updates(entries: list[Entry], arm: str) -> list[Released]:
     """Releases in rounds; earlier releases are listed by name, since no total covers them."""
-    return [entry for entry in select_entries(entries, Released, arm) if entry.round_no > 0]
+    arms = (FEATURES, RUN) if arm == RUN else (arm,)
+    released = [one for name in arms for one in select_entries(entries, Released, name)]
+    return [entry for entry in released if entry.round_no > 0]
 
 
 def _find_results(entries: list[Entry]) -> Results:

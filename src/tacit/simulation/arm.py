@@ -5,9 +5,10 @@ evaluated.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -87,13 +88,15 @@ class SimulatedArm:
             release=build_release(plan, self.agreement, len(self.site.names)),
         )
 
-    def run(self, checkpointed: Checkpoint | None) -> Checkpoint:
-        """Run the arm to its last round."""
+    def run(
+        self, checkpointed: Checkpoint | None, account: Sequence[dict[str, Any]] = ()
+    ) -> Checkpoint:
+        """Run the arm to its last round; `account` is what its clients were charged before it."""
         desk, workers = self.setting.desk, self.plan.engine.workers
         now = (
             self._taken_up(checkpointed)
             if checkpointed
-            else loop.start_arm(self.arm, desk, len(self.site.names))
+            else loop.start_arm(self.arm, desk, len(self.site.names), account)
         )
         if self.regime == "local_only":
             return self._local_only(now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacit import plan as plans
 from tacit.assembly.own_parts import check_own_parts
@@ -22,8 +22,9 @@ from tacit.runs import checkpoint, run_folder
 from tacit.runs.allowed_code import require_permission
 from tacit.runs.checkpoint import Checkpoint
 from tacit.runs.client_numbers import store_simulated_clients
+from tacit.runs.facts import build_started
 from tacit.runs.fingerprint import Fingerprints
-from tacit.runs.record import RUN
+from tacit.runs.record import FEATURES, RUN
 from tacit.runs.recovery import build_abandoned_error, recover
 from tacit.runs.run_keys import delete_keys
 from tacit.simulation.arm import Setting, SimulatedArm
@@ -31,10 +32,11 @@ from tacit.simulation.baselines.arms import list_arms
 from tacit.simulation.facts import prepared
 from tacit.simulation.fingerprint import compute_data_fingerprints
 from tacit.simulation.numbers import Numbers
-from tacit.simulation.prepared_rows import SimulatedData, prepare
+from tacit.simulation.prepared_rows import SimulatedData, keep_input_rows, prepare
 from tacit.simulation.workers import children
 
 if TYPE_CHECKING:
+    from tacit.simulation.bought_features import FeaturePurchase
     from tacit.simulation.cluster.driver import Cluster
 
 
@@ -129,12 +131,14 @@ class Job:
         self.input_rows, self.module, self.allow_code = input_rows, module, allow_code
         self.model: Vector | None = None  # the last checkpoint of the run, once it exists
         self.draws = Draws.seeded(plan.seed)
-        self.arms = list_arms(plan)
+        self.arms, self.filled = list_arms(plan), plan
+        self.purchase: FeaturePurchase | None = None
         self._encoded: list[tuple[Features, SimulatedData]] = []
 
     def run(self) -> Path:
         """Run the remaining part of every arm."""
-        found = recover(self.place, self.plan, self.arms)
+        bought = [FEATURES] if self.plan.features.fit == "private" else []
+        found = recover(self.place, self.plan, [*bought, *self.arms])
         last = found.last
         if found.is_abandoned:
             raise build_abandoned_error(self.place)
@@ -148,8 +152,9 @@ class Job:
             module=self.module,
         )
         check_own_parts(self.plan, self.module)
+        self._prepare_purchase()
         with children.stoppable():
-            data = self._data()
+            data = self._data() if self.purchase is None else self.purchase.cells
             fingerprints = compute_data_fingerprints(self.plan, data)
             if last:
                 _check_data(self.place, last.fingerprints, fingerprints)
@@ -163,6 +168,34 @@ class Job:
                 self._run_arms(setting, last)
         delete_keys(self.place)
         return self.place
+
+    def _prepare_purchase(self) -> None:
+        """Prepare the arm that buys features, if the plan has it; it runs before all others."""
+        if self.plan.features.fit == "clear" or isinstance(self.input_rows, Numbers):
+            return
+        from tacit.simulation.bought_features import prepare_purchase
+
+        if self.input_rows is not None:  # rows are read twice
+            self.input_rows = keep_input_rows(self.input_rows)
+        self.purchase = prepare_purchase(
+            self.plan, self.draws, self.input_rows, self.observer.fetched
+        )
+        if self.purchase is not None:
+            self.arms = {FEATURES: self.purchase.plan, **self.arms}
+
+    def _use_answers(self, setting: Setting) -> Setting:
+        """The rows encoded with the features that were bought, and the arms with them."""
+        assert self.purchase is not None
+        from tacit.assembly.queries.bought_features import fill_in_features
+        from tacit.simulation.bought_features import find_answers
+
+        answers = find_answers(list(run_folder.entries(self.place)))
+        columns = self.purchase.table.columns
+        for name, plan in self.arms.items():
+            if plan.features.fit == "private" and name != FEATURES:
+                self.arms[name] = fill_in_features(plan, columns, answers)
+        self.filled = self.arms[RUN]
+        return replace(setting, data=self._prepare(self.filled))
 
     def _data(self) -> SimulatedData:
         if isinstance(self.input_rows, Numbers):
@@ -184,7 +217,7 @@ class Job:
     def _prepare_setting(self, name: str, setting: Setting) -> Setting:
         """The rows of an arm: those of the run, or the same rows with the arm's own features."""
         plan = self.arms[name]
-        if plan.features == self.plan.features or isinstance(self.input_rows, Numbers):
+        if plan.features == self.filled.features or isinstance(self.input_rows, Numbers):
             return setting
         found = next((data for features, data in self._encoded if features == plan.features), None)
         if found is None:
@@ -193,20 +226,49 @@ class Job:
         return replace(setting, data=found)
 
     def _run_arms(self, setting: Setting, last: Checkpoint | None) -> None:
-        names = list(self.arms)
+        names, account = list(self.arms), list[dict[str, Any]]()
         for name in names[names.index(last.progress.arm) :] if last else names:
-            begun = last if last and last.progress.arm == name and last.progress.begun else None
+            is_next = last is not None and last.progress.arm == name
+            begun = last if last is not None and is_next and last.progress.begun else None
+            if last is not None and is_next and begun is None:
+                account = last.progress.account
             following = names[names.index(name) + 1] if name != names[-1] else checkpoint.ALL_DONE
-            self._run_arm(setting, name, begun, following)
+            if name == FEATURES:
+                account = self._buy(setting, begun, following)
+                continue
+            if self.purchase is not None and self.filled is self.plan:
+                setting = self._use_answers(setting)
+            self._run_arm(setting, name, begun, following, account)
+            account = []
+
+    def _buy(
+        self, setting: Setting, begun: Checkpoint | None, following: str
+    ) -> list[dict[str, Any]]:
+        """Run the arm that buys features; return what its clients were charged."""
+        simulated = SimulatedArm(replace(setting, cluster=None), FEATURES, self.arms[FEATURES])
+        if begun is None:
+            prints = setting.desk.fingerprints
+            setting.desk.note(
+                build_started(self.plan, simulated.learner, prints, setting.desk.writer.key)
+            )
+        now = simulated.run(begun)
+        model = simulated.last_model(now)
+        loop.finish(simulated.arm, setting.desk, now, model, following)
+        return now.progress.account
 
     def _run_arm(
-        self, setting: Setting, name: str, begun: Checkpoint | None, following: str
+        self,
+        setting: Setting,
+        name: str,
+        begun: Checkpoint | None,
+        following: str,
+        account: list[dict[str, Any]],
     ) -> None:
         setting = self._prepare_setting(name, setting)
         simulated = SimulatedArm(setting, name, self.arms[name])
         if name == RUN and begun is None:
             self._open(setting, simulated)
-        now = simulated.run(begun)
+        now = simulated.run(begun, account)
         model = simulated.last_model(now)
         if name == RUN:
             self.model = model
@@ -220,7 +282,7 @@ class Job:
             if self.plan.personal:
                 store_simulated_clients(self.place, self.plan, len(data.clients), data.owners)
             if self.plan.statistics is None:
-                store_model(setting.desk, self.plan, simulated.learner, model, stored)
+                store_model(setting.desk, self.filled, simulated.learner, model, stored)
         setting.desk.note(*simulated.list_audits(now))
         loop.finish(simulated.arm, setting.desk, now, model, following)
 
@@ -228,7 +290,14 @@ class Job:
         """Write the start of the record: what the run uses, and what was released before round one."""
         desk, data = setting.desk, setting.data
         learner = simulated.learner
-        write_beginning(desk, self.plan, learner, prepared(self.plan, data, learner), data.released)
+        write_beginning(
+            desk,
+            self.plan,
+            learner,
+            prepared(self.filled, data, learner),
+            data.released,
+            is_started=self.purchase is not None,
+        )
         if data.corruption:
             desk.note(data.corruption.entry())
         if data.disclosure:

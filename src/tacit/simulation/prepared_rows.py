@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import polars as pl
@@ -12,8 +13,8 @@ from tacit.assembly.feature_sources import (
     find_client_secret,
     gather_feature_sources,
 )
-from tacit.assembly.rows import encode_tables, fit_features
-from tacit.column_statistics.statistics import ColumnStatistics, merge_statistics
+from tacit.assembly.rows import encode_tables, fit_features, keep_classes
+from tacit.column_statistics.statistics import ColumnStatistics, merge_statistics, sort_naturally
 from tacit.plan import Columns, Plan
 from tacit.randomness import Draws
 from tacit.rows import Clients, Lexicon, Rows
@@ -66,6 +67,7 @@ def prepare(
     `progress` is called as bytes are downloaded, `encoded` as a frozen network reads images or texts.
     """
     table, public = _load_table(plan, draws, input_rows, progress)
+    table = _keep_stated_classes(plan, table)
     clients, kept, held = _divide_clients(plan, draws, table)
     if plan.statistics is None:
         data.require_test_rows(table, plan.data)
@@ -125,11 +127,27 @@ def prepare(
     )
 
 
+def _keep_stated_classes(plan: Plan, table: data.Table) -> data.Table:
+    """The rows of the classes that `[features]` states; all rows if it states none."""
+    classes, label = sort_naturally(plan.features.classes), table.columns.label
+    if not classes or label is None:
+        return table
+    train, test = (keep_classes(half, label, classes) for half in (table.train, table.test))
+    lost = table.train.height - train.height
+    note = f"; {lost:,} train rows of other classes are left out" if lost else ""
+    return replace(table, train=train, test=test, source=table.source.removesuffix(".") + note)
+
+
 def _describe_rare(plan: Plan, table: data.Table, fitted: features.Fitted) -> list[str]:
     """Notes on categories that the model does not know; queries have none."""
     if plan.statistics is not None:
         return []
     return features.describe_rare(table.train, table.columns, fitted)
+
+
+def keep_input_rows(input_rows: object) -> object:
+    """Rows from Python in a form that can be read several times."""
+    return [*input_rows] if isinstance(input_rows, Iterator) else input_rows
 
 
 def read_table(plan: Plan, input_rows: object | None = None) -> data.Table:
@@ -175,6 +193,14 @@ def divide_rows(plan: Plan) -> tuple[data.Table, Clients]:
     draws = Draws.seeded(plan.seed)
     table, _ = _load_table(plan, draws, None, None)
     return table, _divide_clients(plan, draws, table)[0]
+
+
+def load_divided_table(
+    plan: Plan, draws: Draws, input_rows: object | None, progress: data.Progress | None
+) -> tuple[data.Table, Clients]:
+    """The rows of a simulated run as read, and the rows that each client trains on."""
+    table, _ = _load_table(plan, draws, input_rows, progress)
+    return table, _divide_clients(plan, draws, table)[1]
 
 
 def read_public_rows(plan: Plan) -> pl.DataFrame:

@@ -276,6 +276,8 @@ def _start(
     from tacit.deployment.server import job
     from tacit.errors import TacitError, UndecidedError
 
+    if plan.features.fit == "private":
+        plan = _buy_features(connection, plan, runs, settings, observer)
     begun = job.prepare(plan, runs, **settings)
     try:
         return connection.until_done(begun, observer)
@@ -285,6 +287,24 @@ def _start(
     except TacitError:
         job.forget_unbegun(begun)
         raise
+
+
+def _buy_features(
+    connection: Connection, plan: Plan, runs: Path, settings: dict[str, Any], observer: Observer
+) -> Plan:
+    """Ask the sites for what features need, in a run of its own; the plan with the answers."""
+    from tacit import data
+    from tacit.assembly.queries.bought_features import fill_in_features, split_for_sites
+    from tacit.runs import record, run_folder
+
+    columns = data.resolve_columns(plan.data, import_code=False)
+    asked, rest = split_for_sites(plan, columns)
+    if asked is None:
+        return rest
+    place = _start(connection, asked, runs, {**settings, "test": None}, observer)
+    found = record.select_entries(list(run_folder.entries(place)), record.Answered)
+    tables.line(f"features were bought in run {place.name}; training follows", stderr=True)
+    return fill_in_features(rest, columns, found[-1].answers)
 
 
 def _find_permitted(run: str, runs: Path, *, allow_code: bool) -> Path:

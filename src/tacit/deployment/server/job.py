@@ -336,7 +336,7 @@ class DeployedJob:
         )
         clear = [
             "how many clients and rows each site has",
-            *([describe_class_names(side.fitted.classes)] if side.fitted.classes else []),
+            *_describe_classes(self.plan, side),
             *side.fitted.released,
         ]
         exact = [f"site {member.site}" for member in terms.members if member.measures == "exact"]
@@ -366,6 +366,12 @@ class DeployedJob:
                 " differ"
             )
         loop.finish_measured(side.arm, desk, now, models.pop().hex(), found, checkpoint.ALL_DONE)
+
+
+def _describe_classes(plan: Plan, side: ServerSide) -> list[str]:
+    """The names of classes, unless the plan states them or there are none."""
+    known = side.fitted.classes
+    return [] if plan.features.classes or not known else [describe_class_names(known)]
 
 
 def _refused(sender: str, why: str) -> record.Refused:

@@ -139,9 +139,12 @@ def problems(plan: Plan) -> list[str]:
     if asked.epsilon is None or (asked.delta is None and asked.preset == "private"):
         return [_refuse_unfilled(asked)]  # the tables were made in Python
     unit, kept = getattr(codec, "unit", ""), float(getattr(codec, "epsilon", math.inf))
+    stated = asked.epsilon
+    if plan.features.fit == "private" and asked.delta is not None:
+        stated = split_loss(asked.epsilon, asked.delta, plan.features.fit_share)[1]["epsilon"]
     if asked.preset == "private" and (unit, kept, getattr(codec, "delta", None)) != (
         "run",
-        asked.epsilon,
+        stated,
         asked.delta,
     ):
         return [
@@ -233,7 +236,9 @@ def _private(asked: Tree, tree: Tree, *, may_encode: bool = True) -> Tree:
     if clients is None or epsilon is None or delta is None:
         return {}  # what is wrong with the plan is said where it is checked
     promise: Tree = {"epsilon": epsilon, "delta": delta}
-    codec: Tree = {"name": "dp_sum", **promise, "clip": 1.0}
+    features_share = find_fit_share(tree)
+    left = promise if features_share is None else split_loss(epsilon, delta, features_share)[1]
+    codec: Tree = {"name": "dp_sum", **left, "clip": 1.0}
     if "statistics" in tree:
         return {"privacy": promise, "codec": codec}
     if _own(tree, "model").get("name", "logistic") != "logistic":
@@ -249,6 +254,7 @@ def _private(asked: Tree, tree: Tree, *, may_encode: bool = True) -> Tree:
     elif "quantise" not in _own(tree, "features"):
         features["numeric"] = "robust"
     return {
+        **({} if features_share is None else {"data": {"decimal": "point"}}),
         "privacy": promise,
         "features": features,
         "model": {"name": "logistic", "bias": False, "start": "zero"},
@@ -311,6 +317,31 @@ def _clients(asked: Tree, tree: Tree) -> int | None:
 def _number(asked: Tree, key: str, default: float) -> float | None:
     value = asked.get(key, default)
     return float(value) if isinstance(value, int | float) and value > 0 else None
+
+
+def find_fit_share(tree: Tree) -> float | None:
+    """The part of the guarantee that features cost; None where none are bought."""
+    features = _own(tree, "features")
+    if features.get("fit") != "private":
+        return None
+    share = features.get("fit_share", 0.1)
+    return float(share) if isinstance(share, int | float) and 0 < share < 1 else None
+
+
+def split_loss(epsilon: float, delta: float, share: float) -> tuple[Tree, Tree]:
+    """The losses of features and of training that compose to `epsilon` at `delta`, each at `delta`.
+
+    Gaussian releases with multipliers z and w compose to one with 1 / √(1/z² + 1/w²), exactly.
+    """
+    from tacit.privacy.accounting.gaussian_loss import calibrate_multiplier, compute_epsilon
+
+    multiplier = calibrate_multiplier(epsilon, delta)
+    parts = (multiplier / math.sqrt(share), multiplier / math.sqrt(1 - share))
+    features, training = (
+        {"epsilon": max(1e-3, math.floor(1e6 * compute_epsilon(delta, part)) / 1e6), "delta": delta}
+        for part in parts
+    )
+    return features, training
 
 
 def _fill_no_trust(asked: Tree, tree: Tree) -> Tree:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
@@ -53,6 +53,21 @@ class Quantise:
 class Features:
     """How rows become input features."""
 
+    fit: Literal["clear", "private"] = "clear"
+    """Where ranges, categories, classes and missing columns that no plan states come from. `clear`:
+    read from the training rows without noise. `private`: bought with a part of the run's epsilon,
+    before round 1, so that nothing is read in the clear ([privacy.md](concepts/privacy.md)).
+    """
+    fit_share: Annotated[float, Gt(0), Lt(1)] = 0.1
+    """`fit = "private"`: the part of the run's guarantee that features cost. With Gaussian noise
+    losses add up in 1 / z² (z the noise multiplier), and this is features' part of that sum.
+    """
+    classes: Many[Name] = ()
+    """Classes of the label, which must not be read from rows. Rows of other classes are left out.
+    Default: all classes of the training rows, which are read in the clear.
+    """
+    categories: Annotated[dict[Name, tuple[str, ...]], ListedEach] = field(default_factory=dict)
+    """Categories of columns, which must not be read from rows; others are treated as unknown."""
     text: Annotated[Text, BeforeValidator(_join_forms)] = "binary"
     """What the model reads of a text: which hashed words occur (`binary`); which words of a public
     list (`listed`); the output of a frozen text encoder (`encoder`), also with words
@@ -187,6 +202,7 @@ def problems(plan: Plan) -> list[str]:
         *text_problems(plan.features),
         *_projection(plan),
         *_ranges(plan.features),
+        *_fit(plan),
         *quantise,
     ]
     if plan.features.min_count > 1 and plan.features.text != "words":
@@ -336,6 +352,44 @@ def _ranges(features: Features) -> list[str]:
             " remove one of them"
         )
     return found
+
+
+def _fit(plan: Plan) -> list[str]:
+    """List settings with which features cannot be bought, and values that contradict each other."""
+    features, found = plan.features, list[str]()
+    if len(features.classes) == 1 or len(set(features.classes)) < len(features.classes):
+        found.append("features.classes must be at least two different classes")
+    found += [
+        f"features.{key} cannot be combined with [schema], which states them; remove one of them"
+        for key in ("classes", "categories")
+        if getattr(features, key) and plan.schema is not None
+    ]
+    if features.fit == "clear":
+        return found
+    unfit = {
+        "privacy.preset = 'private'": plan.privacy is None or plan.privacy.preset != "private",
+        "codec.name = 'dp_sum'": plan.codec.name != "dp_sum",
+        "regime = 'federated'": plan.regime != "federated",
+        "server.cohort = 'all'": plan.server.cohort != "all",
+        "features.text of words or an encoder, not a word table": features.text
+        in ("sequence", "words", "pieces"),
+        "no images": plan.data.columns.image is not None,
+        "no features.quantise": features.quantise is not None,
+        "no [data.share]": plan.data.share is not None,
+        "no [filter]": plan.filter is not None,
+        "no [corrupt]": plan.corrupt is not None,
+        "no audit.canaries": plan.audit.canaries is not None,
+        "features.numeric = 'robust' or 'raw'": features.numeric == "minmax",
+        "data.deal = 'once'": plan.data.deal != "once",
+    }
+    return [
+        *found,
+        *(
+            f"features.fit = 'private' requires {what}"
+            for what, lacking in unfit.items()
+            if lacking
+        ),
+    ]
 
 
 def _quantise(plan: Plan, settings: Quantise) -> list[str]:

@@ -60,7 +60,9 @@ def list_unprotected(
         for one in before
         if one.promise.view == "server" and not _is_event(one, Disclosed)
     ]
-    if data and data.classes:
+    settings = plan.get("features", {})
+    is_stated = settings.get("fit") == "private" or settings.get("classes")
+    if data and data.classes and not is_stated:
         cleartext.append(describe_class_names(data.classes))
     if cleartext:
         what = (

@@ -5,7 +5,7 @@ resumed run appends an entry that names its checkpoint, and `read` skips the ent
 supersedes.
 """
 
-from tacit.runs.record.entries import KINDS, RUN, VERSION, Entry, select_entries
+from tacit.runs.record.entries import FEATURES, KINDS, RUN, VERSION, Entry, select_entries
 from tacit.runs.record.fold import find_superseded, fold
 from tacit.runs.record.lines import (
     Mark,
@@ -52,6 +52,7 @@ from tacit.runs.record.run_entries import (
 from tacit.runs.record.signature import SignedHead
 
 __all__ = [
+    "FEATURES",
     "KINDS",
     "RUN",
     "VERSION",

@@ -89,6 +89,8 @@ KINDS: dict[str, type[Any]] = {
 """Kinds of entries by their name in the file."""
 RUN = "run"
 """The arm that is the plan itself; other arms are baselines, named as in the plan."""
+FEATURES = "features"
+"""The arm that buys what features need, before the plan itself; its releases are the run's."""
 
 
 Kind = TypeVar("Kind")

@@ -17,6 +17,7 @@ from tacit.assembly.feature_sources import (
     gather_feature_sources,
 )
 from tacit.assembly.rows import encode_tables, fit_features, keep_classes
+from tacit.column_statistics.statistics import sort_naturally
 from tacit.data import k_anonymity
 from tacit.data.roles.roles import find_free_name
 from tacit.deployment.bodies import Terms
@@ -178,6 +179,7 @@ def read_rows(
     rare = list[str]()
     if plan.agree_values(table.columns).classes:  # the site names no class
         refuse_many_values(plan, table.columns, limits)
+        table = _without_other_classes(table, plan.features.classes)
     elif table.columns.label is not None:
         table, rare = _without_rare_classes(table, client, limits)
     table, chosen = _without_marks(table)
@@ -268,6 +270,17 @@ def _without_rare_classes(
         " with invisible characters"
     )
     return replace(table, train=train, test=test), [note]
+
+
+def _without_other_classes(table: data.Table, classes: tuple[str, ...]) -> data.Table:
+    """The rows of the classes that the plan's features state; all rows if they state none."""
+    label = table.columns.label
+    if not classes or label is None:
+        return table
+    train, test = (
+        keep_classes(half, label, sort_naturally(classes)) for half in (table.train, table.test)
+    )
+    return replace(table, train=train, test=test)
 
 
 def _without_erased(

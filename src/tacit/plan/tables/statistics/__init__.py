@@ -128,6 +128,8 @@ def _list_misplaced_tables(plan: Plan) -> list[str]:
         "[data.share]; remove it": plan.data.share is not None,
         "[private]; remove it": plan.personal,
         "audit.canaries; remove it": plan.audit.canaries is not None,
+        "[network]; remove it": plan.network is not None,
+        "engine.cluster; remove it": plan.engine.cluster is not None,
         "data.columns.label; remove it, and ask about the column": plan.data.columns.label
         is not None,
         "data.columns.image; remove it": plan.data.columns.image is not None,
