@@ -57,8 +57,9 @@ def measure_coverage(seed: int = 1) -> dict[str, Any]:
             for one, draw in ((1e-3, None), (stddev, random))
         )
         for label, (_, low, high) in noisy.items():
-            if label in exact and low is not None:
-                inside = low <= exact[label][0] <= high
+            true = exact[label][0] if label in exact else None
+            if true is not None and low is not None and high is not None:
+                inside = low <= true <= high
                 hits, trials = hits + inside, trials + 1
                 kind = kinds.setdefault(sentence.split()[0], [0, 0])
                 kind[0], kind[1] = kind[0] + int(inside), kind[1] + 1
@@ -106,7 +107,7 @@ def compare_with_opendp() -> dict[str, Any]:
     space = dp.atom_domain(T=int), dp.absolute_distance(T=float)
 
     def epsilon(scale: float) -> float:
-        made = dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*space, scale=scale))
+        made: Any = dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*space, scale=scale))
         return float(made.map(1.0).epsilon(DELTA))
 
     low, high = 0.1, 100.0
