@@ -40,6 +40,9 @@ class FakeRay:
             def remote(self, maker: str) -> Any:
                 ray.actors += 1
                 handle = SimpleNamespace(name=ray.actors, dead=False)
+                handle.is_up = SimpleNamespace(
+                    remote=lambda: SimpleNamespaceKey(handle=handle, call=("up", (b"", []), None))
+                )
                 handle.answer = SimpleNamespace(
                     remote=lambda *call: SimpleNamespaceKey(handle=handle, call=call)
                 )
@@ -63,6 +66,8 @@ class FakeRay:
         if ref.handle.dead or self.dies(self, ref):
             ref.handle.dead = True
             raise self.RayError("the actor died")
+        if ref.call[0] == "up":
+            return True
         return self.answer(ref.call[1]) if ref.call[0] == "do" else ("", b"", [])
 
 
@@ -135,7 +140,7 @@ def test_actors_that_cannot_start_stop_the_run(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_no_actor_at_all_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crews, "_PATIENCE", 0.01)
+    monkeypatch.setattr(crews, "_PATIENCE", 0.1)
     crew, _ = build(monkeypatch, lambda ray, ref: False)
     for place in crew._places:
         place.handle.silent = True

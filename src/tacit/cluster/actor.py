@@ -23,6 +23,10 @@ class Actor:
         module, _, name = maker.partition(":")
         self._answerer: Answerer = getattr(importlib.import_module(module), name)()
 
+    def is_up(self) -> bool:
+        """True: the process runs."""
+        return True
+
     def answer(self, kind: str, own: Raw, shared: Raw) -> Outcome:
         """Answer one call; an error of Tacit is returned, not raised."""
         try:

@@ -21,8 +21,8 @@ from tacit.errors import RunError, TacitError
 
 _AT_ONCE = 2
 """Calls that an actor has at once: one that it computes, and the next."""
-_PATIENCE = 300.0
-"""Seconds after which a run without any actor stops."""
+_PATIENCE = 900.0
+"""Seconds after which a run stops if no actor has started."""
 _LEAST_WAIT, _SLOWER = 2.0, 3.0
 """An idle actor repeats a task that takes longer than this, in seconds and in median times."""
 _MOST_LOSSES = 5
@@ -52,6 +52,7 @@ class _Place:
 
     handle: Any
     actor: int
+    starting: Any
     opening: Any = None
     calls: dict[Any, tuple[int, int, float]] = field(default_factory=dict)
 
@@ -63,7 +64,7 @@ class Crew:
         import ray
 
         self._ray, self._maker = ray, maker
-        self._remote = ray.remote(Actor)
+        self._remote: Any = ray.remote(Actor)
         self._made = self._generation = self._failed = 0
         self._opening: tuple[str, Raw, Any] | None = None
         self._places = [self._build_place() for _ in range(cores)]
@@ -99,8 +100,8 @@ class Crew:
 
     def _build_place(self) -> _Place:
         self._made += 1
-        handle = self._remote.options(num_cpus=1, max_restarts=0).remote(self._maker)
-        return _Place(handle, self._made)
+        handle: Any = self._remote.options(num_cpus=1, max_restarts=0).remote(self._maker)
+        return _Place(handle, self._made, handle.is_up.remote())
 
     def _open(self, place: _Place) -> None:
         if self._opening is not None:
@@ -120,7 +121,8 @@ class Crew:
         with contextlib.suppress(Exception):
             self._ray.kill(place.handle)
         made = self._build_place()
-        place.handle, place.actor, place.calls = made.handle, made.actor, {}
+        place.handle, place.actor, place.starting = made.handle, made.actor, made.starting
+        place.calls = {}
         self._open(place)
 
 
@@ -140,7 +142,8 @@ class _Round:
         self.repeats_slow = repeats_slow
         self.queues = [deque[int]() for _ in crew._places]
         self.left, self.losses = set[int](), list[int]()
-        self.seconds, self.alive = list[float](), time.monotonic()
+        self.seconds = list[float]()
+        self.alive = time.monotonic()
 
     def run(self) -> Iterator[Done]:
         """Give tasks to actors and yield answers until none is left."""
@@ -149,7 +152,10 @@ class _Round:
         while self.left:
             self._give()
             refs = [
-                ref for place in self.crew._places for ref in (place.opening, *place.calls) if ref
+                ref
+                for place in self.crew._places
+                for ref in (place.starting, place.opening, *place.calls)
+                if ref
             ]
             ready, _ = ray.wait(refs, num_returns=1, timeout=0.5)
             for ref in ready:
@@ -159,11 +165,18 @@ class _Round:
             if ready:
                 self.alive = time.monotonic()
                 self._take_new()
-            elif not self._is_working() and time.monotonic() - self.alive > _PATIENCE:
-                raise RunError(
-                    f"the cluster has had no actor for {_PATIENCE:g} seconds; nothing is lost: start"
-                    " its nodes again and resume the run"
-                )
+            elif any(place.starting is None for place in self.crew._places):
+                self.alive = time.monotonic()
+            else:
+                self._wait_for_actors()
+
+    def _wait_for_actors(self) -> None:
+        """Raise RunError if no actor has started for a long time."""
+        if time.monotonic() - self.alive > _PATIENCE:
+            raise RunError(
+                f"the cluster has had no actor for {_PATIENCE:g} seconds; nothing is lost: start its"
+                " nodes again and resume the run"
+            )
 
     def _take_new(self) -> None:
         """Queue tasks that were appended."""
@@ -171,10 +184,6 @@ class _Round:
             self.queues[self.tasks[number].preferred % len(self.queues)].append(number)
             self.left.add(number)
             self.losses.append(0)
-
-    def _is_working(self) -> bool:
-        """Whether an actor that has answered before has calls."""
-        return any(place.calls and place.opening is None for place in self.crew._places)
 
     def _give(self) -> None:
         for number, place in enumerate(self.crew._places):
@@ -214,8 +223,12 @@ class _Round:
 
     def _take(self, ref: Any) -> Done | None:
         """The answer in a finished call, if it is the first to its task."""
-        place = next(one for one in self.crew._places if ref is one.opening or ref in one.calls)
-        is_opening = ref is place.opening
+        place = next(
+            one
+            for one in self.crew._places
+            if ref is one.starting or ref is one.opening or ref in one.calls
+        )
+        is_opening = ref is place.opening or ref is place.starting
         try:
             outcome: Outcome = self.crew._ray.get(ref)
         except self.crew._ray.exceptions.RayTaskError:
@@ -223,6 +236,9 @@ class _Round:
         except self.crew._ray.exceptions.RayError as error:
             self.crew._count_failed(error if is_opening else None)
             self._lose(place)
+            return None
+        if ref is place.starting:
+            place.starting = None
             return None
         if is_opening:
             place.opening, self.crew._failed = None, 0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -20,11 +22,13 @@ def connect(address: str) -> Iterator[int]:
     """Yield the number of cores of a cluster while this process is attached to it.
 
     `local:N` starts Ray with N cores on this machine, under a token that only this process and its
-    children know, unless the environment has one. Any other address is that of a running cluster (`auto`: the one on this machine),
-    whose token Ray reads from RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token. A process
-    that has already attached stays attached.
+    children know, unless the environment has one. Any other address is that of a running cluster
+    (`auto`: the one on this machine), whose token Ray reads from RAY_AUTH_TOKEN,
+    RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token. A process that has already attached stays attached.
     """
-    if "ray" not in sys.modules:
+    was_imported = "ray" in sys.modules
+    had_token = os.environ.get(_MODE) == "token"
+    if not was_imported:
         require_token(address)  # Ray reads it once, when it is imported
     import ray
 
@@ -37,11 +41,26 @@ def connect(address: str) -> Iterator[int]:
         yield _count_cores()
         return
     require_token(address)
+    if was_imported and not had_token:
+        raise RunError(
+            f"engine.cluster = {address!r}: this program imported Ray before it set {_MODE}; set"
+            f" {_MODE}=token in its environment, or import Ray later"
+        )
     try:
-        _attach(address)
+        with _same_signals():
+            _attach(address)
         yield _count_cores()
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _same_signals() -> Iterator[None]:
+    """Keep this process's handler of SIGTERM, which Ray replaces by one that ends it at once."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    if threading.current_thread() is threading.main_thread() and before is not None:
+        signal.signal(signal.SIGTERM, before)
 
 
 def require_token(address: str) -> None:
@@ -54,6 +73,8 @@ def require_token(address: str) -> None:
         )
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if address.startswith(LOCAL):
+        os.environ.setdefault("RAY_worker_niceness", "0")  # 15 would starve on a busy machine
     if address.startswith(LOCAL) and "RAY_AUTH_TOKEN_PATH" not in os.environ:
         os.environ.setdefault(_TOKEN, secrets.token_hex(32))
 
