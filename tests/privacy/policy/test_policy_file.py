@@ -12,7 +12,7 @@ from tacit.privacy.policy.starter import render_policy
 
 ALLOW = "models, codecs, files, disclosures, baselines, schemas, user_code, votes, negotiation, trust_server, simulation_noise"
 CODECS = "plain, rr, rr_sampled, rqm, projunit, hashcomb, gaussian, dp_sum, onebit, skellam, qsgd"
-MODELS = "logistic, mlp, lstm_step, embedding, lstm, bilstm, encoder, vit"
+MODELS = "logistic, mlp, lstm_step, embedding, lstm, bilstm, encoder, vit, statistics"
 TELLS = "clients, rows, classes, ranges, exact_ranges, formats, categories, words, measures, class_counts"
 
 WRONG = {
