@@ -162,7 +162,7 @@ def test_sites_disclose_what_is_frequent_at_all_of_them_together(tmp_path: Path)
     said = "".join(server.told["a"])
     # The ages that begin at 0 lost a row at `a`, where one person is 29: 29 of 30 rows.
     assert "hands over 50 of 60 rows" in said
-    assert "adds how many rows are alike in each group to a secure sum" in said
+    assert "adds how many rows are alike in each group by secure aggregation" in said
 
 
 def test_the_sum_needs_the_owners_word(tmp_path: Path) -> None:

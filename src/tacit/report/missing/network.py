@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
-
-import numpy as np
 
 from tacit.report import phrasing
 from tacit.runs.record import RUN, Entry, NetworkTimes, select_entries
@@ -75,12 +74,12 @@ def summarise_network(entries: list[Entry], arm: str = RUN) -> NetworkFigures | 
     by_round = defaultdict[int, float](float)
     for one in times:
         by_round[one.round_no] += one.seconds
-    rounds = np.array(list(by_round.values()))
+    rounds = list(by_round.values())
     return NetworkFigures(
         rounds=len(rounds),
-        seconds=round(float(rounds.sum()), 3),
-        median_round=round(float(np.median(rounds)), 3),
-        slowest_round=round(float(rounds.max()), 3),
+        seconds=round(sum(rounds), 3),
+        median_round=round(median(rounds), 3),
+        slowest_round=round(max(rounds), 3),
         asked=sum(one.asked for one in times),
         unreachable=sum(one.unreachable for one in times),
         dropped=sum(one.dropped for one in times),
