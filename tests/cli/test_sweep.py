@@ -24,7 +24,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list:
     """Pretend that each run finishes at once, but for those with epsilon 3, and return what was asked for."""
     wanted = []
 
-    def carry_out(plans, root, at_once, watch):
+    def carry_out(plans, root, at_once, watch, cluster=None):
         outcomes = []
         for number, plan in enumerate(plans):
             wanted.append((plan, at_once))
@@ -129,7 +129,7 @@ def test_a_run_that_fails_is_named_and_leaves_1(capsys: Capture, asked: list, he
 def test_a_baseline_that_fails_is_named_everywhere_and_leaves_1(
     capsys: Capture, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def carry_out(plans, root, at_once, watch):
+    def carry_out(plans, root, at_once, watch, cluster=None):
         outcomes = []
         for number, plan in enumerate(plans):
             watch.report_start(number)

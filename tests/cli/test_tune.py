@@ -17,7 +17,7 @@ def test_a_table_a_page_and_a_plan(
 ) -> None:
     count = 0
 
-    def carry_out(wanted, root, at_once, watch):
+    def carry_out(wanted, root, at_once, watch, cluster=None):
         nonlocal count
         outcomes = []
         for number, _ in enumerate(wanted):
@@ -56,7 +56,7 @@ def test_runs_that_fail_are_named_and_those_that_remain_have_as_many_clients_as_
 ) -> None:
     asked = []
 
-    def carry_out(wanted, root, at_once, watch):
+    def carry_out(wanted, root, at_once, watch, cluster=None):
         outcomes = []
         for number, plan in enumerate(wanted):
             asked.append(plan)

@@ -117,7 +117,7 @@ def test_names() -> None:
     assert read_names(b"").dtype == np.int64
     with pytest.raises(WireError) as error:
         read_names(b"1234567")
-    assert str(error.value) == "names refused: need 8 bytes each, got others"
+    assert str(error.value) == "names refused: 7 bytes are not a multiple of 8"
 
 
 def test_the_head_of_a_record() -> None:

@@ -34,14 +34,14 @@ CASES: dict[str, Plan] = {
     "audit.canaries: are made-up clients of a simulation; remove the key": replace(
         PLAN, audit=Audit(canaries=100)
     ),
-    "data.deal = 'every_round': no real client's rows change hands; use 'once'": changed(
+    "data.deal = 'every_round': the rows of real clients stay with them; use 'once'": changed(
         "data", deal="every_round"
     ),
     "regime = 'central': sites train together; use 'federated'": replace(PLAN, regime="central"),
     "public: takes the server's rows from the clients'; name public.source": replace(
         PLAN, public=Public()
     ),
-    "private.words: needs 'all', since the words of a shared table would have to be told first": (
+    "private.words must be 'all': sites would have to disclose the words of a shared table first": (
         changed("features", text="words")
     ),
     "data.share.counts = 'global': needs [secure_aggregation] with helpers of at least 2, so that"
@@ -134,7 +134,7 @@ def test_what_sites_can_do_is_not_refused() -> None:
     stay = replace(PLAN, private=replace(PLAN.private, words="all"))
     for text in ("words", "pieces"):
         assert prepare_for_sites(replace(stay, features=replace(PLAN.features, text=text)))
-        with pytest.raises(PlanError, match=r"private\.words: needs 'all'"):
+        with pytest.raises(PlanError, match=r"private\.words must be 'all'"):
             prepare_for_sites(changed("features", text=text))
 
 

@@ -208,7 +208,7 @@ def test_steps(low: float, high: float, step: float) -> None:
 def test_the_owners_ledger_has_what_is_told() -> None:
     assert build_disclosure_entry(opened_by("a"), plan_of()) == {
         "clients": 10, "rows": 100, "test_rows": 20, "largest_weight": 7,
-        "seen": {"classes": ["no", "yes"], "ranges": {}, "categories": {}, "pixels": None, "missing": [], "formats": {}},
+        "seen": {"classes": ["no", "yes"], "ranges": {}, "categories": {}, "pixels": None, "missing": [], "formats": {}, "encoder": ""},
     }  # fmt: skip
 
 

@@ -233,12 +233,14 @@ def test_helpers() -> None:
     assert (terms.helps, terms.helpers) == (["a", "b"], [helper_key("a"), helper_key("b")])
     terms = agree_on_terms(messenger, plan, helpers=("c", "a"))[0].read()
     assert (terms.helps, terms.helpers) == (["c", "a"], [helper_key("c"), helper_key("a")])
-    with pytest.raises(RunError, match=r"needs so many of the sites as helpers, got none$"):
+    with pytest.raises(
+        RunError, match=r"name 2 of the sites as helpers; the deployment names none$"
+    ):
         handshake(messenger, plan)._helpers([])
     for helpers in (("a",), ("a", "z"), ("a", "b", "c")):
         with pytest.raises(RunError) as error:
             agree_on_terms(messenger, plan, helpers=helpers)
-        said = "secure_aggregation.helpers = 2: needs so many of the sites as helpers, got "
+        said = "secure_aggregation.helpers = 2: name 2 of the sites as helpers; the deployment names "
         assert str(error.value) == said + ", ".join(helpers)
     alone = Messenger(1, open=lambda site: opened_by(site) if site == "c" else "no", begin=begun)
     with pytest.raises(RunError, match=r"got c$"):

@@ -32,7 +32,7 @@ INTRODUCTION = {
     ),
 }
 MEMBERS = {
-    "runs": ["starter_plan", "run", "train", "resume", "load", "Run"],
+    "runs": ["starter_plan", "run", "ask", "train", "resume", "load", "Run"],
     "estimators": ["FederatedClassifier", "HashedText"],
     "observers": ["Observer", "Silence"],
     "errors": ["TacitError", "PlanError", "DataError", "RunError"],
