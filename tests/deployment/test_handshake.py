@@ -243,7 +243,7 @@ def test_helpers() -> None:
         said = "secure_aggregation.helpers = 2: name 2 of the sites as helpers; the deployment names "
         assert str(error.value) == said + ", ".join(helpers)
     alone = Messenger(1, open=lambda site: opened_by(site) if site == "c" else "no", begin=begun)
-    with pytest.raises(RunError, match=r"got c$"):
+    with pytest.raises(RunError, match=r"names c$"):
         agree_on_terms(alone, plan)
     assert agree_on_terms(messenger, helpers=("z",))[0].read().helps == []
 

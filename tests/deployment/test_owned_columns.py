@@ -353,7 +353,7 @@ def test_a_server_cannot_ask_who_has_a_class(tmp_path) -> None:
     seen = msgspec.structs.replace(opened.seen, classes=["flu", "gout"])
     assert server.begin(opened, seen=seen) is None
     assert server.status == "terms"
-    assert "terms refused: they lack classes that this site told" in site.told[-1]
+    assert "terms refused: they lack classes that this site reported" in site.told[-1]
     assert server.begin(
         opened, seen=msgspec.structs.replace(opened.seen, classes=["flu", "gout", "hiv"])
     )
