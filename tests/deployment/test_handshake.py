@@ -240,7 +240,9 @@ def test_helpers() -> None:
     for helpers in (("a",), ("a", "z"), ("a", "b", "c")):
         with pytest.raises(RunError) as error:
             agree_on_terms(messenger, plan, helpers=helpers)
-        said = "secure_aggregation.helpers = 2: name 2 of the sites as helpers; the deployment names "
+        said = (
+            "secure_aggregation.helpers = 2: name 2 of the sites as helpers; the deployment names "
+        )
         assert str(error.value) == said + ", ".join(helpers)
     alone = Messenger(1, open=lambda site: opened_by(site) if site == "c" else "no", begin=begun)
     with pytest.raises(RunError, match=r"names c$"):
