@@ -116,6 +116,8 @@ def test_another_site_reads_no_stream_but_may_link_here() -> None:
     assert client.get("/", headers=fetched).status_code == 403
     linked = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
     assert client.get("/", headers=linked).status_code == 200
+    framed = {**linked, "sec-fetch-dest": "iframe"}
+    assert client.get("/", headers=framed).status_code == 403
 
 
 def test_no_get_changes_anything() -> None:
@@ -161,14 +163,39 @@ def test_static_files_have_known_names_only() -> None:
         assert client.get(f"/static/{name}").status_code in (303, 404), name
 
 
+def write_password(folder: Path) -> Path:
+    file = folder / "password"
+    file.write_text("correct horse battery\n")
+    file.chmod(0o600)
+    return file
+
+
 def test_failed_log_ins_are_limited(tmp_path: Path) -> None:
-    client, access, links = build_client(PAGES, log_in=False)
+    address = choose_address("127.0.0.1", 8000, password_file=write_password(tmp_path))
+    client, access, _ = build_client(PAGES, log_in=False, address=address)
+    right = {"password": "correct horse battery"}
     for _ in range(MAX_FAILURES):
-        assert client.get("/login?token=wrong").status_code == 403
-    answer = client.get(read_path(links[0]))  # even the right one has to wait
+        answer = client.post("/login", headers=FORM, data={"password": "wrong"})
+        assert answer.status_code == 403
+    answer = client.post("/login", headers=FORM, data=right)  # even the right one has to wait
     assert answer.status_code == 429
     assert 0 < int(answer.headers["retry-after"]) <= WINDOW_SECONDS
+    tried = {"token": "wrong", **right}
+    assert client.post("/login", headers=FORM, data=tried).status_code == 403, "no way around it"
     access.limit = LoginLimit(clock=lambda: time.monotonic() + WINDOW_SECONDS)
+    assert client.post("/login", headers=FORM, data=right).status_code == 303
+
+
+def test_links_that_others_try_keep_nobody_out(tmp_path: Path) -> None:
+    """A page of another site can open wrong links in the owner's browser, and so can other users."""
+    address = choose_address("127.0.0.1", 8000, password_file=write_password(tmp_path))
+    client, _, links = build_client(PAGES, log_in=False, address=address)
+    for _ in range(MAX_FAILURES + 1):
+        assert client.get("/login?token=wrong").status_code == 403
+    right = {"password": "correct horse battery"}
+    assert client.post("/login", headers=FORM, data=right).status_code == 303
+    for _ in range(MAX_FAILURES):
+        client.post("/login", headers=FORM, data={"password": "wrong"})
     assert client.get(read_path(links[0])).status_code == 303
 
 

@@ -74,9 +74,12 @@ def stream_changes(
 ) -> Response:
     """Stream to the page whatever `read` returns; see `EventStreams.open`."""
     state = request.app.state
-    session = find_session(state.access, request.headers) or ""
+    access: PageAccess = state.access
+    session = find_session(access, request.scope) or ""
     streams: EventStreams = state.streams
-    return streams.open(request, session, read, pause)
+    return streams.open(
+        request, session, read, pause, is_open=lambda: access.sessions.is_open(session)
+    )
 
 
 def _show_http_error(request: Request, error: Exception) -> Response:

@@ -38,31 +38,48 @@ class EventStreams:
         self._stopping = True
 
     def open(
-        self, request: Request, key: str, read: Callable[[], Change | None], pause: float = 0.25
+        self,
+        request: Request,
+        key: str,
+        read: Callable[[], Change | None],
+        pause: float = 0.25,
+        *,
+        is_open: Callable[[], bool] = lambda: True,
     ) -> Response:
         """Stream what `read` returns, which is called again and again in a thread; None: no change.
 
-        `key` identifies the session that opens the stream.
+        `key` identifies the session that opens the stream, and `is_open` tells whether it still is.
         """
-        if sum(self._open.values()) >= MAX_STREAMS or self._open[key] >= MAX_PER_SESSION:
+        if self._is_full(key):
             return PlainTextResponse(
                 "Too many open pages; close some.\n", 503, headers={"retry-after": "30"}
             )
         return StreamingResponse(
-            self._run(request, key, read, pause),
+            self._run(request, key, read, pause, is_open),
             media_type="text/event-stream",
             headers={"cache-control": "no-store", "x-accel-buffering": "no"},
         )
 
+    def _is_full(self, key: str) -> bool:
+        return sum(self._open.values()) >= MAX_STREAMS or self._open[key] >= MAX_PER_SESSION
+
     async def _run(
-        self, request: Request, key: str, read: Callable[[], Change | None], pause: float
+        self,
+        request: Request,
+        key: str,
+        read: Callable[[], Change | None],
+        pause: float,
+        is_open: Callable[[], bool],
     ) -> AsyncIterator[str]:
+        if self._is_full(key):  # others that were opened at the same time have begun since
+            yield "retry: 30000\n\n"
+            return
         self._open[key] += 1
         began = sent = time.monotonic()
         try:
             yield "retry: 2000\n\n"
             while not self._stopping and time.monotonic() - began < _LONGEST_SECONDS:
-                if await request.is_disconnected():
+                if await request.is_disconnected() or not is_open():
                     return
                 change, cost = await run_in_threadpool(_measure, read)
                 if change:

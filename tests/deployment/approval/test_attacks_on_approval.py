@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -18,8 +19,9 @@ from tacit.deployment.site.approval.request_queue import (
     REQUESTS,
     STALE_SECONDS,
 )
-from tacit.deployment.site.approval.wording import RequestView, describe_request
+from tacit.deployment.site.approval.wording import _IN_THE_CLEAR, RequestView, describe_request
 from tacit.plan import to_toml
+from tacit.privacy.policy.policy import CleartextKind
 from tests.deployment.approval.waiting_site import DP, WaitingSite
 from tests.deployment.test_erasure import job
 
@@ -178,3 +180,18 @@ def test_a_comment_in_the_plan_is_not_shown(tmp_path: Path) -> None:
     site.server.open()
     view = view_of(site)
     assert "ethics" not in view.plan_text + " ".join((*view.does, *view.who, *view.leaves))
+
+
+def test_what_sites_tell_each_other_is_said(tmp_path: Path) -> None:
+    """A negotiation lets the other sites learn how far the values here reach."""
+    negotiating = job(codec={"name": "hashcomb", "levels": 10}, negotiation={})
+    site = WaitingSite(tmp_path, negotiating)
+    site.server.open()
+    said = " ".join(view_of(site).leaves)
+    assert "agree on a secret" in said
+    assert "how far the values here reach" in said
+
+
+def test_every_fact_that_may_leave_in_the_clear_has_words() -> None:
+    """A fact without words would leave without being named to its owner."""
+    assert {*_IN_THE_CLEAR, "measures"} == set(get_args(CleartextKind))

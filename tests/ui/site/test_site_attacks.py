@@ -18,7 +18,6 @@ from tacit.deployment.site.approval import approvals
 from tacit.deployment.site.contacts import ContactBook
 from tacit.errors import PlanError
 from tacit.protocol.messages.signed_message import MessageSubject
-from tacit.ui.access.rate_limit import MAX_FAILURES
 from tacit.ui.site.commands import show_site_command
 from tacit.ui.site.pages import build_site_pages
 from tacit.ui.site.request_routes import decide_as_shown
@@ -295,14 +294,14 @@ def test_a_foreign_host_name_reads_nothing(site: MadeUpSite) -> None:
         assert "hospital-a" not in answer.text
 
 
-def test_log_ins_are_limited_and_the_cookie_is_strict(site: MadeUpSite) -> None:
+def test_no_wrong_link_logs_in_and_the_cookie_is_strict(site: MadeUpSite) -> None:
     client, _, links = build_client(build_site_pages(site.folder), log_in=False)
     cookie = client.get(read_path(links[0])).headers["set-cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
     client.cookies.clear()
-    codes = [client.get("/login?token=wrong").status_code for _ in range(MAX_FAILURES + 1)]
-    assert codes[-1] == 429
+    for link in ("/login?token=wrong", read_path(links[0])):
+        assert client.get(link).status_code == 403
     assert client.get("/").status_code == 303
 
 
@@ -386,3 +385,40 @@ def test_a_name_is_no_option_of_a_command() -> None:
         show_site_command(Path("/a b"), "approve", after=("--yes",))
         == "tacit site approve '/a b' -- --yes"
     )
+
+
+def test_a_stale_page_approves_nothing_that_was_refused_since(site: MadeUpSite) -> None:
+    """Two tabs, or a tab and the command line: the refusal of one is not undone by the other."""
+    site.offer(RUN)
+    client = connect(site)
+    page = client.get(f"/runs/{RUN}").text
+    stale = {"request": read_shown(page), "decided": ""}
+    assert 'name="decided" value=""' in page
+    site.decide(RUN, "refused")
+    answer = client.post(f"/runs/{RUN}/approve", headers=FORM, data=stale)
+    assert answer.status_code == 400
+    assert "Somebody decided" in answer.text
+    assert site.states() == {RUN: "refused"}
+    fresh = client.get(f"/runs/{RUN}").text.partition('name="decided" value="')[2][:64]
+    again = {**stale, "decided": fresh}
+    assert client.post(f"/runs/{RUN}/approve", headers=FORM, data=again).status_code == 303
+    assert client.post(f"/runs/{RUN}/refuse", headers=FORM, data=stale).status_code == 303
+    assert site.states() == {RUN: "refused"}, "a stale page may always refuse"
+
+
+def test_the_first_page_says_that_more_leaves_than_it_lists(site: MadeUpSite) -> None:
+    site.offer(RUN)
+    page = connect(site).get("/").text
+    assert "And more: read all of it." in page
+
+
+def test_a_policy_that_no_longer_asks_is_named_as_a_giveaway(site: MadeUpSite) -> None:
+    client = connect(site)
+    text = POLICY.replace('approve = "ask"', 'approve = "automatic"').replace(
+        '"clients", "rows"', '"measures", "clients", "rows"'
+    )
+    shown = read_shown(client.get("/policy").text)
+    page = client.post("/policy/review", headers=FORM, data={"shown": shown, "text": text}).text
+    gives = html.unescape(page).partition("gives away")[2].partition("</ul>")[0]
+    assert "you are not asked" in gives
+    assert "measures" in gives

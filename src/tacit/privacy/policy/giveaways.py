@@ -26,7 +26,11 @@ def find_giveaways(policy: Policy) -> dict[str, str]:
     out.
     """
     found = {f"allow.{key}": words for key, words in _ALLOW.items() if getattr(policy.allow, key)}
-    exact = [one for one in policy.allow.disclosures if one in ("rows", "exact_ranges", "words")]
+    exact = [
+        one
+        for one in policy.allow.disclosures
+        if one in ("rows", "exact_ranges", "words", "measures")
+    ]
     if exact:
         found["allow.disclosures"] = f"sent exactly, without noise: {', '.join(exact)}"
     if ANY in policy.allow.schemas:

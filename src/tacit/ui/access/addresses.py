@@ -94,7 +94,9 @@ def choose_address(
                 f"--host {host} can be reached from other machines; give the host name that"
                 " browsers use with --name HOST"
             )
-    known = (*names, *_LOOPBACK_NAMES) if is_loopback(host) else tuple(names)
+    # The link names the address that listens: another user may listen on another loopback address.
+    own = (*names, _write_host(host), *_LOOPBACK_NAMES) if is_loopback(host) else names
+    known = tuple(dict.fromkeys(own))
     return ListenAddress(
         host=host,
         port=port or _find_free_port(host),
@@ -103,6 +105,12 @@ def choose_address(
         key=key,
         password=password,
     )
+
+
+def _write_host(host: str) -> str:
+    """A host as a URL has it."""
+    bare = host.strip("[]")
+    return f"[{bare}]" if ":" in bare else bare
 
 
 def is_loopback(host: str) -> bool:

@@ -4,6 +4,8 @@ adds the security headers to every response.
 
 from __future__ import annotations
 
+import asyncio
+import time
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 
@@ -12,6 +14,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tacit.ui.access.addresses import ListenAddress
+from tacit.ui.access.peers import find_peer_user
 from tacit.ui.access.rate_limit import LoginLimit
 from tacit.ui.access.sessions import Sessions
 
@@ -19,6 +22,8 @@ LOGIN = "/login"
 STATIC = "/static/"
 METRICS = "/metrics"
 MAX_BODY_BYTES = 64 * 1024
+BODY_SECONDS = 10.0
+"""Longest time that a form may take to arrive."""
 _FORM = "application/x-www-form-urlencoded"
 _EMPTY_STYLE = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
 """Plotly adds an empty style element and fills it with rules; this is the hash of no text at all."""
@@ -90,7 +95,7 @@ class Gate:
         path = scope["path"]
         if path == METRICS:
             return self._refuse_metrics(scope, headers)
-        if path == LOGIN or path.startswith(STATIC) or self.find_session(headers):
+        if path == LOGIN or path.startswith(STATIC) or find_session(self.access, scope):
             return None
         if scope["method"] == "POST" or "text/html" not in headers.get("accept", ""):
             return _refusal(401, "Log in first.")
@@ -101,7 +106,7 @@ class Gate:
         on this machine may read them; with one, each request carries it as a bearer token.
         """
         sessions, limit = self.access.sessions, self.access.limit
-        if not sessions.has_password or self.find_session(headers):
+        if not sessions.has_password or find_session(self.access, scope):
             return None
         address = (scope.get("client") or ("",))[0]
         if limit.seconds_to_wait(address) > 0:
@@ -113,19 +118,17 @@ class Gate:
             limit.count_failure(address)
         return _refusal(401, "Send the password as a bearer token.")
 
-    def find_session(self, headers: Headers) -> str | None:
-        """The cookie of the caller's open session, if there is one."""
-        return find_session(self.access, headers)
 
-
-def find_session(access: PageAccess, headers: Headers) -> str | None:
+def find_session(access: PageAccess, scope: Scope) -> str | None:
     """The cookie of the caller's open session, if there is one."""
-    for line in headers.getlist("cookie"):
+    for line in Headers(scope=scope).getlist("cookie"):
         try:
             found = SimpleCookie(line).get(access.cookie)
         except CookieError:
             continue
-        if found is not None and access.sessions.is_open(found.value):
+        if found is not None and access.sessions.belongs_to(
+            found.value, lambda: find_peer_user(scope)
+        ):
             return found.value
     return None
 
@@ -140,7 +143,11 @@ def _refuse_other_sites(scope: Scope, headers: Headers, scheme: str, host: str) 
     if origin is not None and origin.lower() != own:
         return refusal
     sender = headers.get("sec-fetch-site", "none")
-    is_link = scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
+    is_link = (
+        scope["method"] == "GET"
+        and headers.get("sec-fetch-mode") == "navigate"
+        and headers.get("sec-fetch-dest", "document") == "document"
+    )
     if sender not in ("same-origin", "none") and not is_link:
         return refusal
     return None
@@ -160,14 +167,24 @@ def _refusal(status: int, sentence: str) -> Response:
 
 
 class _LimitedBody:
-    """Receives a request body up to a limit; a longer one ends as if the caller had gone."""
+    """Receives a request body up to a limit of size and time; a longer one ends as if the caller had
+    gone.
+    """
 
     def __init__(self, receive: Receive) -> None:
-        self._receive, self._bytes = receive, 0
+        self._receive, self._bytes, self._is_whole = receive, 0, False
+        self._until = time.monotonic() + BODY_SECONDS
 
     async def __call__(self) -> Message:
-        message = await self._receive()
+        if self._is_whole:
+            return await self._receive()
+        left = self._until - time.monotonic()
+        try:
+            message = await asyncio.wait_for(self._receive(), max(0.0, left))
+        except TimeoutError:
+            return {"type": "http.disconnect"}
         self._bytes += len(message.get("body", b""))
+        self._is_whole = not message.get("more_body", False)
         return {"type": "http.disconnect"} if self._bytes > MAX_BODY_BYTES else message
 
 

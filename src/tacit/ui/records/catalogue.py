@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import TacitError
+from tacit.errors import RunError, TacitError
 from tacit.privacy.statement import prose
 from tacit.report import phrasing
 from tacit.report.figures import Summary
 from tacit.report.privacy import PrivacyFigures, summarise_privacy
 from tacit.runs import record
 from tacit.runs.run_folder import LOCK, PLAN, RECORD, is_running
+from tacit.ui.records.hostile import reading
 from tacit.ui.records.index import RecordIndex
 from tacit.ui.records.safe_files import (
     is_plain_name,
@@ -29,6 +30,7 @@ from tacit.ui.records.summaries import find_budget, state_recorded, summarise_in
 MAX_INDEXES = 24
 LONG_RECORD = 8 << 20
 """The list reads only both ends of a longer record, and no page states its guarantee in words."""
+DAMAGED = "damaged record"
 SPARK_WIDTH, SPARK_HEIGHT, _SPARK_POINTS = 100.0, 24.0, 40
 
 
@@ -103,15 +105,17 @@ class RunCatalogue:
             self._indexes.move_to_end(name)
             while len(self._indexes) > MAX_INDEXES:
                 self._indexes.popitem(last=False)
-            index.update()
+            with reading(name):
+                index.update()
             return index
 
     def summary(self, name: str, *, in_words: bool = False) -> Summary:
         """Figures of a run; `in_words` also states its guarantee, if the record is not long."""
         with self._lock:
             index = self.index(name)
-            stated = self.state_privacy(name) if in_words else None
-            return summarise_index(index, self.is_running(name), stated)
+            with reading(name):
+                stated = self.state_privacy(name) if in_words else None
+                return summarise_index(index, self.is_running(name), stated)
 
     def version(self, name: str) -> tuple[int, int, bool]:
         """Changes whenever the page of a run may have changed. It reads no content."""
@@ -181,7 +185,11 @@ class RunCatalogue:
         state = (float(size), float(changed), float(running))
         known = self._rows.get(name)
         if known is None or known[0] != state:
-            row = self._build_row(name, size, changed / 1e9, running)
+            try:
+                with reading(name):
+                    row = self._build_row(name, size, changed / 1e9, running)
+            except RunError:
+                row = _build_damaged_row(name, changed / 1e9)
             self._rows[name] = state, row
             return row
         return known[1]
@@ -237,7 +245,7 @@ def build_row(index: RecordIndex, run: Summary, when: float) -> RunRow:
     planned = own.planned if own else 0
     return RunRow(
         name=run.name,
-        state="damaged record" if index.damage else run.state,
+        state=DAMAGED if index.damage else run.state,
         is_open=not run.finished,
         result=phrasing.NONE
         if value is None
@@ -251,6 +259,22 @@ def build_row(index: RecordIndex, run: Summary, when: float) -> RunRow:
         fraction=1.0 if run.finished else own.rounds / planned if own and planned else 0.0,
         selected_by=str(run.plan.get("selected_by") or "")[:300],
         plan=run.plan,
+    )
+
+
+def _build_damaged_row(name: str, when: float) -> RunRow:
+    return RunRow(
+        name=name,
+        state=DAMAGED,
+        is_open=False,
+        result=phrasing.NONE,
+        value=None,
+        epsilon=phrasing.NONE,
+        bytes_up=None,
+        seconds=0.0,
+        when=when,
+        spark="",
+        fraction=0.0,
     )
 
 

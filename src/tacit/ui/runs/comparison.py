@@ -13,6 +13,7 @@ from tacit.report.pages.compare_page import chart_runs
 from tacit.runs.record import RUN
 from tacit.ui.jobs.commands import compare_command, show_command
 from tacit.ui.records.catalogue import RunCatalogue
+from tacit.ui.records.hostile import reading
 from tacit.ui.runs.live_charts import Charts, choose_unit
 
 MAX_RUNS = 24
@@ -24,6 +25,11 @@ _LEAST, _MOST = 9.0, 32.0
 
 def compare_runs(catalogue: RunCatalogue, names: list[str]) -> dict[str, Any]:
     """Everything that the page of a comparison shows."""
+    with reading(", ".join(names)):
+        return _compare_runs(catalogue, names)
+
+
+def _compare_runs(catalogue: RunCatalogue, names: list[str]) -> dict[str, Any]:
     runs = [catalogue.summary(catalogue.find(name)) for name in names[:MAX_RUNS]]
     differences = find_differences({run.name: run.plan for run in runs}) if len(runs) > 1 else {}
     return {

@@ -18,6 +18,7 @@ from tacit.ui.events import Change
 from tacit.ui.jobs.commands import describe_stop, resume_run, show_command
 from tacit.ui.jobs.workers import read_worker
 from tacit.ui.records.catalogue import RunCatalogue
+from tacit.ui.records.hostile import reading
 from tacit.ui.records.index import RecordIndex
 from tacit.ui.records.summaries import find_budget, list_begun_arms
 from tacit.ui.rendering import render_part
@@ -79,6 +80,11 @@ def describe_budget(index: RecordIndex, *, finished: bool) -> str:
 
 def render_parts(catalogue: RunCatalogue, name: str) -> tuple[dict[str, str], Charts]:
     """Everything on the page that changes: parts as HTML, and charts."""
+    with reading(name):
+        return _render_parts(catalogue, name)
+
+
+def _render_parts(catalogue: RunCatalogue, name: str) -> tuple[dict[str, str], Charts]:
     index = catalogue.index(name)
     run = catalogue.summary(name, in_words=True)
     values: dict[str, Any] = {
@@ -104,7 +110,8 @@ def render_parts(catalogue: RunCatalogue, name: str) -> tuple[dict[str, str], Ch
 
 def list_run_facts(catalogue: RunCatalogue, name: str) -> list[tuple[str, str]]:
     """Facts about data and method."""
-    return list_facts(catalogue.summary(name))
+    with reading(name):
+        return list_facts(catalogue.summary(name))
 
 
 def follow_run(catalogue: RunCatalogue, name: str) -> Callable[[], Change | None]:

@@ -18,11 +18,12 @@ from tacit.deployment.access.messages import ListedSite
 from tacit.deployment.access.run_registry import RUNS, CoordinatedRun
 from tacit.deployment.server.absence.missing_replies import Cause
 from tacit.deployment.server.job import DEPLOYMENT
-from tacit.errors import TacitError
+from tacit.errors import RunError, TacitError
 from tacit.report.figures import Summary
 from tacit.runs.record import RUN
 from tacit.runs.verify import RECORD_COPY
-from tacit.ui.records.catalogue import NoSuchRun, RunCatalogue
+from tacit.ui.records.catalogue import DAMAGED, NoSuchRun, RunCatalogue
+from tacit.ui.records.hostile import reading
 from tacit.ui.records.index import RecordIndex
 from tacit.ui.records.safe_files import read_text_inside
 
@@ -147,23 +148,24 @@ class ServerSpace:
         for key, catalogue in self.catalogues.items():
             if place is None and one.run in catalogue.names():
                 place = key
-        index = self.catalogues[place].index(one.run) if place else None
-        return _build_line(
-            one.run,
-            one.coordinator,
-            one.state,
-            one.state == "open",
-            one.changed,
-            place,
-            index,
-        )
+        facts = one.run, one.coordinator, one.state, one.state == "open", one.changed, place
+        if place is None:
+            return _build_line(*facts, None)
+        try:
+            with reading(one.run):
+                return _build_line(*facts, self.catalogues[place].index(one.run))
+        except RunError:
+            return _build_line(*facts, None)
 
     def _describe_own(self, here: RunCatalogue, name: str) -> DeploymentLine:
-        summary: Summary = here.summary(name)
         changed = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(here.version(name)[1] / 1e9))
-        return _build_line(
-            name, "this machine", summary.state, summary.running, changed, "here", here.index(name)
-        )
+        try:
+            with reading(name):
+                summary: Summary = here.summary(name)
+                facts = summary.state, summary.running, changed, "here"
+                return _build_line(name, "this machine", *facts, here.index(name))
+        except RunError:
+            return _build_line(name, "this machine", DAMAGED, False, changed, "here", None)
 
 
 def _is_deployment(catalogue: RunCatalogue, name: str) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -123,15 +124,18 @@ def check_run(owner: Owner, policy: Policy, judged: JudgedRequest) -> PolicyEffe
 
 
 def _list_new_giveaways(before: str, policy: Policy) -> list[str]:
-    try:
-        known = find_giveaways(parse_policy(before, POLICY))
-    except PlanError:
-        known = {}
-    return [
+    known, asked = dict[str, str](), False
+    with suppress(PlanError):
+        old = parse_policy(before, POLICY)
+        known, asked = find_giveaways(old), old.approve == "ask"
+    found = [
         f"{key}: {words}"
         for key, words in find_giveaways(policy).items()
         if known.get(key) != words
     ]
+    if asked and policy.approve != "ask":
+        found.insert(0, "approve: every run that the rules allow begins, and you are not asked")
+    return found
 
 
 def _compare(before: str, after: str) -> list[tuple[LineKind, str]]:

@@ -24,6 +24,7 @@ from tacit.ui.rendering import render_page, render_part
 from tacit.ui.site.overview import SiteOverview
 from tacit.ui.site.run_views import (
     describe_run,
+    hash_decision,
     list_first_page,
     list_notices,
     require_run,
@@ -73,7 +74,8 @@ def list_request_routes(space: SiteSpace) -> list[Route]:
     async def _act(request: Request, verdict: Verdict) -> Response:
         form, run = await read_form(request), request.path_params["run"]
         shown, reason = form.get("request", ""), form.get("reason", "").strip()
-        await run_in_threadpool(decide_as_shown, space, run, shown, verdict, reason)
+        decided = form.get("decided", "")
+        await run_in_threadpool(decide_as_shown, space, run, shown, verdict, reason, decided)
         return RedirectResponse(request.url.path.rpartition("/")[0], status_code=303)
 
     async def end(request: Request) -> Response:
@@ -93,10 +95,16 @@ def list_request_routes(space: SiteSpace) -> list[Route]:
 
 
 def decide_as_shown(
-    space: SiteSpace, run: str, shown: str, verdict: Verdict, reason: str = ""
+    space: SiteSpace,
+    run: str,
+    shown: str,
+    verdict: Verdict,
+    reason: str = "",
+    decided: str = "",
 ) -> None:
-    """Record a decision about the request that the page showed, by its hash; raise RunError if the
-    request is another one now.
+    """Record a decision about the request that the page showed, by its hash; raise PlanError if the
+    request is another one now. Nothing is approved against a newer decision than `decided`, which the
+    page showed; a refusal holds in any case.
     """
     with space.lock:
         owner = space.owner()
@@ -108,6 +116,7 @@ def decide_as_shown(
             )
         if verdict == "approved":
             _require_readable(space, judged)
+            _require_same_decision(judged, decided)
         seen = read_budget(owner, owner.policy() or Policy()).describe_seen()
         decide(
             owner,
@@ -126,6 +135,14 @@ def _require_readable(space: SiteSpace, judged: JudgedRequest) -> None:
     problem = describe_run(space, judged.request.run)["problem"]
     if problem:
         raise PlanError(f"The request cannot be shown, so it cannot be approved: {problem}")
+
+
+def _require_same_decision(judged: JudgedRequest, decided: str) -> None:
+    if hash_decision(judged.decision) != decided:
+        raise PlanError(
+            "Somebody decided about this run after this page showed it, and nothing was approved. Go"
+            " back, and load the page again."
+        )
 
 
 def _end_run(space: SiteSpace, run: str) -> None:

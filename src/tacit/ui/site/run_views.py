@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from tacit.deployment.site.approval.approvals import JudgedRequest
@@ -11,6 +12,7 @@ from tacit.deployment.site.approval.wording import SECTIONS, RequestView, descri
 from tacit.deployment.upkeep.run_status import RunStatus
 from tacit.errors import TacitError
 from tacit.privacy.policy import Policy
+from tacit.privacy.site_ledger.decisions import RunDecision
 from tacit.privacy.site_ledger.spending import format_micro
 from tacit.report.phrasing import NONE, format_size
 from tacit.ui.rendering import format_utc
@@ -141,6 +143,7 @@ def describe_run(space: SiteSpace, run: str) -> dict[str, Any]:
         "state": describe_state(found, run, judged if is_asked else None),
         "asked": judged.request if judged is not None and is_asked else None,
         "decision": judged.decision if judged is not None else None,
+        "decided": hash_decision(judged.decision if judged is not None else None),
         "is_open": status is not None and status.state == "open",
         "is_waiting": is_asked and judged is not None and judged.state == "waiting",
         "is_approved": is_asked and judged is not None and judged.state == "approved",
@@ -155,6 +158,13 @@ def describe_run(space: SiteSpace, run: str) -> dict[str, Any]:
         **list_progress(status),
         "notices": (),
     }
+
+
+def hash_decision(decision: RunDecision | None) -> str:
+    """What a form carries to say which decision its page showed; empty if there was none."""
+    if decision is None:
+        return ""
+    return hashlib.sha256(repr(sorted(asdict(decision).items())).encode()).hexdigest()
 
 
 def require_run(space: SiteSpace, run: str) -> None:

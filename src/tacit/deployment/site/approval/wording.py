@@ -45,7 +45,12 @@ _IN_THE_CLEAR = {
     "formats": "which numeric columns have missing values, and how numbers are written",
     "categories": "the names of the categories of columns",
     "words": "the words of texts",
+    "class_counts": (
+        "how many rows of all sites together are alike in each equivalence class; your own counts leave"
+        " encrypted"
+    ),
 }
+"""Every fact of `CleartextKind` but `measures`, which has a sentence of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,6 +179,17 @@ def _describe_work(plan: Plan, asked: Requirements) -> Iterable[str]:
         yield f"Applies a schema to your rows, {asked.schema[:16]}…: rows that do not fit take no part."
 
 
+def _describe_negotiation(plan: Plan) -> str:
+    """What sites tell each other in a negotiation."""
+    said = "keys by which the sites agree on a secret"
+    if plan.negotiates_range:
+        said += (
+            "; your clients train once for it, and the other sites learn how far the values here reach,"
+            " together with their own"
+        )
+    return said
+
+
 def _list_what_leaves(
     policy: Policy, plan: Plan, asked: Requirements, *, measured: bool
 ) -> Iterable[str]:
@@ -188,7 +204,9 @@ def _list_what_leaves(
         yield f"They leave encrypted: {describe_helpers(plan.secure_aggregation)}."
     if plan.filter is not None:
         yield f"Votes on other clients' updates. {describe_planned_votes(plan, plan.filter)}"
-    clear = [_IN_THE_CLEAR[one] for one in asked.disclosures if one in _IN_THE_CLEAR]
+    if asked.negotiates:
+        yield f"Before the first round: {_describe_negotiation(plan)}."
+    clear = [_IN_THE_CLEAR[one] for one in asked.disclosures]
     if clear:
         yield f"Once, before the first round, in the clear: {'; '.join(clear)}."
     if measured and asked.measures:
