@@ -240,6 +240,39 @@ def test_streams_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asyncio.run(flood()) == [200] * MAX_PER_SESSION
 
 
+def test_streams_that_are_opened_at_once_are_bounded() -> None:
+    streams = EventStreams()
+    request = Request({"type": "http", "method": "GET", "path": "/", "headers": []})
+
+    async def flood() -> list[str]:
+        answers = [streams.open(request, "session", lambda: None) for _ in range(100)]
+        return [await anext(one.body_iterator) for one in answers]  # type: ignore[attr-defined]
+
+    assert asyncio.run(flood()).count("retry: 2000\n\n") == MAX_PER_SESSION
+
+
+def test_a_stream_ends_with_its_session() -> None:
+    """Whoever holds a stream open reads nothing after the owner has logged out."""
+    streams, is_open = EventStreams(), [True]
+
+    async def receive() -> dict[str, str]:
+        await asyncio.sleep(60)
+        return {"type": "http.disconnect"}
+
+    request = Request({"type": "http", "method": "GET", "path": "/", "headers": []}, receive)
+
+    async def listen() -> list[str]:
+        seen = []
+        change = {"parts": {"a": "secret"}}
+        answer = streams.open(request, "session", lambda: change, 0.01, is_open=lambda: is_open[0])
+        async for event in answer.body_iterator:  # type: ignore[attr-defined]
+            seen.append(event)
+            is_open[0] = False
+        return seen
+
+    assert asyncio.run(asyncio.wait_for(listen(), 30)) == ["retry: 2000\n\n"]
+
+
 def test_a_forged_lock_file_stops_no_other_process(tmp_path: Path) -> None:
     folder = made_up.folder(tmp_path, made_up.record(rounds=2, stop=1), "forged-1")
     other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])

@@ -162,8 +162,10 @@ class ServerSpace:
         try:
             with reading(name):
                 summary: Summary = here.summary(name)
-                facts = summary.state, summary.running, changed, "here"
-                return _build_line(name, "this machine", *facts, here.index(name))
+                state, index = summary.state, here.index(name)
+                return _build_line(
+                    name, "this machine", state, summary.running, changed, "here", index
+                )
         except RunError:
             return _build_line(name, "this machine", DAMAGED, False, changed, "here", None)
 
