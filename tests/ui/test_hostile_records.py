@@ -32,6 +32,8 @@ ATTACKS: dict[str, tuple[str, tuple[str, ...], Any]] = {
     "rounds beyond every number": ("finished", ("rounds",), HUGE),
     "metrics that are text": ("finished", ("metrics",), "\u202e<b>"),
     "accuracy that is a list": ("finished", ("metrics", "accuracy"), [[]]),
+    "bytes that are a table": ("finished", ("bytes_up",), {"a": 1}),
+    "bytes beyond every number": ("finished", ("bytes_up",), HUGE),
     "seconds that are text": ("finished", ("seconds",), "1e999"),
 }
 

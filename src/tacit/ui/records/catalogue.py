@@ -188,6 +188,7 @@ class RunCatalogue:
             try:
                 with reading(name):
                     row = self._build_row(name, size, changed / 1e9, running)
+                    _check_shown(row)
             except RunError:
                 row = _build_damaged_row(name, changed / 1e9)
             self._rows[name] = state, row
@@ -260,6 +261,12 @@ def build_row(index: RecordIndex, run: Summary, when: float) -> RunRow:
         selected_by=str(run.plan.get("selected_by") or "")[:300],
         plan=run.plan,
     )
+
+
+def _check_shown(row: RunRow) -> None:
+    """Raise the error that showing the figures of a row would cause."""
+    phrasing.format_size(row.bytes_up)
+    phrasing.format_duration(row.seconds)
 
 
 def _build_damaged_row(name: str, when: float) -> RunRow:
