@@ -50,8 +50,8 @@ def list_login_routes(access: PageAccess) -> list[Route]:
 
 
 def _open(request: Request, access: PageAccess, token: str, password: str) -> Response:
-    """Open a session. Nobody guesses a token, so only passwords are limited: what others try does not
-    keep out whoever has the link.
+    """Open a session. Nobody guesses a token, so only passwords are limited: what others try does
+    not keep out the person who has the link.
     """
     user = find_peer_user(request.scope)
     if token:

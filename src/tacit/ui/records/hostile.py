@@ -1,5 +1,5 @@
-"""Records with values that no run writes, such as text in place of a number. Whoever wrote one hides no
-other run by it.
+"""Records with values that no run writes, such as text in place of a number. Such a record hides no
+other run.
 """
 
 from __future__ import annotations
