@@ -80,7 +80,6 @@ from tacit.plan.tables.rows.share import RowSharing
 from tacit.plan.tables.secure_aggregation import SecureAggregation
 from tacit.plan.tables.server import Server, sums_at_site
 from tacit.plan.tables.statistics import Statistics
-from tacit.plan.tables.statistics.query import Query
 from tacit.plan.track import Track
 
 __all__ = [
@@ -132,7 +131,6 @@ __all__ = [
     "ProjUnit",
     "Public",
     "Quantise",
-    "Query",
     "RRSampled",
     "RandomLabels",
     "RandomUpdate",

@@ -10,7 +10,8 @@ from typing import assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.plan import Query, Statistics
+from tacit.plan import Statistics
+from tacit.plan.tables.statistics import Query
 from tacit.statistics.answer import Noise, NoisyAnswer
 from tacit.statistics.block import Entries, QueryBlock, join_entries
 from tacit.statistics.cells import Batch
