@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit.plan.tables.statistics import Query
+from tacit.plan.tables.statistics.query import Query
 from tacit.rows import Dense, Rows
 
 LONGEST_NAME = 32

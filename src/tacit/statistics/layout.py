@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.plan import Statistics
-from tacit.plan.tables.statistics import Query
+from tacit.plan.tables.statistics.query import Query
 from tacit.statistics.answer import Noise, NoisyAnswer
 from tacit.statistics.block import Entries, QueryBlock, join_entries
 from tacit.statistics.cells import Batch
