@@ -91,3 +91,45 @@ def test_rows_of_a_person_are_bounded_and_drawn_at_random() -> None:
         "mean"
     ][0]
     assert mean != pytest.approx(first, abs=1e-6)  # not the first row of each person
+
+
+def distinct_of(
+    sizes: list[int], sentence: str, stddev: float, draws: int
+) -> list[tuple[float, float]]:
+    """Intervals of a number of different values, of which some have these numbers of rows."""
+    cells = [f"value {number}" for number, size in enumerate(sizes) for _ in range(size)]
+    table = pl.DataFrame({"person": range(len(cells)), "town": cells})
+    learner, random = build_learner(table, {"d": sentence}, stddev=stddev), np.random.default_rng(3)
+    found = [next(iter(answer(learner, random)["d"].values())) for _ in range(draws)]
+    return [(low, high) for _, low, high in found]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "above", "stddev"),
+    [
+        ([60] * 150, 20, 2.0),  # several values in one bucket
+        ([8] * 200, 3, 5.0),  # noise hides all of them
+        ([30] * 300, 10, 1.0),  # more than the buckets that are read
+        ([1] * 1000 + [50] * 20, 20, 2.0),
+    ],
+)
+def test_intervals_of_distinct_values_cover_what_is_not_seen(sizes, above, stddev) -> None:
+    """Each fails by chance with a probability below 5 %, and the seed is fixed."""
+    exact = sum(size > above for size in sizes)
+    for low, high in distinct_of(sizes, f"distinct values of town above {above}", stddev, 3):
+        assert low <= exact <= high
+
+
+def test_an_interval_of_distinct_values_is_narrow_where_noise_is_small() -> None:
+    sizes = [100] * 20 + [5] * 20
+    ((low, high),) = distinct_of(sizes, "distinct values of town above 30", 1.0, 1)
+    assert low == 20 <= high <= 23
+
+
+def test_the_interval_of_a_mean_at_the_end_of_its_range_is_not_turned_round() -> None:
+    table = pl.DataFrame({"person": range(400), "age": [50.0] * 400})
+    learner = build_learner(table, {"m": "mean of age from 0 to 50"}, stddev=5.0)
+    random = np.random.default_rng(1)
+    for _ in range(60):
+        value, low, high = answer(learner, random)["m"]["mean"]
+        assert low <= value <= high

@@ -12,8 +12,11 @@ import pytest
 
 from tacit.audit.epsilon import lower_bound
 from tacit.codecs.distributions.gaussian_noise import STEPS, draw_gaussian
+from tacit.plan.tables.statistics.query import parse_query
 from tacit.privacy.accounting.gaussian_loss import calibrate_multiplier
 from tacit.randomness import Draws
+from tacit.simulation.fingerprint import _inputs
+from tacit.statistics import encode_cells
 from tests.statistics.made_up import build_learner, list_contributions, make_table
 
 QUERIES = {
@@ -140,3 +143,22 @@ def test_the_broken_twins_are_caught() -> None:
         honest = list_contributions(learner, np.zeros(learner.size, np.float32), 1)[0]
         assert measure_epsilon(honest, 6) <= EPSILON
         assert measure_epsilon(honest * factor, 6) > 1.2 * EPSILON
+
+
+def test_one_long_text_takes_no_memory_of_other_rows() -> None:
+    """Else one person's row would stop the site for all others."""
+    table = pl.DataFrame({"note": ["fever", *["a" * 1_000_000], *["cough"] * 500]})
+    asked = [parse_query("frequent words of note")]
+    assert encode_cells(table, asked).inputs.matrix.nbytes < 100_000
+
+
+def test_texts_of_any_length_have_one_fingerprint() -> None:
+    """A resumed run must find the same rows, and other rows must be noticed."""
+
+    def fingerprint(texts: list[str]) -> list[bytes]:
+        asked = [parse_query("frequent words of note")]
+        inputs = encode_cells(pl.DataFrame({"note": texts}), asked).inputs
+        return [np.ascontiguousarray(array).tobytes() for _, array in _inputs("rows", inputs)]
+
+    assert fingerprint(["fever", "cough"]) == fingerprint(["fe" + "ver", "cough"])
+    assert fingerprint(["fever", "cough"]) != fingerprint(["fevercoug", "h"])

@@ -34,6 +34,7 @@ def test_what_sentences_say() -> None:
         ("mean of age from 0", "'to' must follow"),
         ("mean of age from 5 to 1", "upper end must be above"),
         ("mean of age from 0 to nan", "finite number"),
+        ("mean of age from 0 to 5e-324", "must be wider"),
         ("sum of age from 0 to 1 please", "'please' is not understood"),
         ("histogram of age from 0 to 1 in 1.5 bins", "integer from 1 to 1,000"),
         ("quantiles 1.5 of age", "between 0 and 1"),

@@ -75,6 +75,8 @@ def _inputs(name: str, inputs: Inputs) -> Iterator[tuple[str, NDArray[Any]]]:
     if isinstance(inputs, Mixed):
         yield from _inputs(f"{name} tokens", inputs.tokens)
         yield from _inputs(f"{name} beside", inputs.dense)
+    elif isinstance(inputs, Dense) and inputs.matrix.dtype.hasobject:
+        yield from _records(name, inputs.matrix)
     elif isinstance(inputs, Dense):
         yield f"{name} matrix {inputs.width}", inputs.matrix
     else:
@@ -82,6 +84,16 @@ def _inputs(name: str, inputs: Inputs) -> Iterator[tuple[str, NDArray[Any]]]:
         yield f"{name} columns", inputs.columns
         if inputs.values is not None:
             yield f"{name} values", inputs.values
+
+
+def _records(name: str, records: NDArray[Any]) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Each field of an array of records; cells of any length as their lengths and their bytes."""
+    for field in records.dtype.names or ():
+        cells = records[field]
+        if cells.dtype.hasobject:
+            yield f"{name} {field} lengths", np.array([len(cell) for cell in cells], np.int64)
+            cells = np.frombuffer(b"".join(cells.tolist()), np.uint8)
+        yield f"{name} {field}", cells
 
 
 def _clients(name: str, clients: Clients) -> Iterator[tuple[str, NDArray[Any]]]:

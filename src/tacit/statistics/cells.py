@@ -38,7 +38,7 @@ class Batch:
         """A column of numbers; NaN where a cell has none."""
         return np.asarray(self.records[f"number {column}"], np.float64)
 
-    def texts(self, column: str) -> NDArray[np.bytes_]:
+    def texts(self, column: str) -> NDArray[np.object_]:
         """A column of names or texts, in UTF-8."""
         return np.asarray(self.records[f"text {column}"])
 
@@ -72,7 +72,7 @@ def _read_numbers(column: pl.Series) -> NDArray[np.float64]:
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def _read_texts(column: pl.Series) -> NDArray[np.bytes_]:
+def _read_texts(column: pl.Series) -> NDArray[np.object_]:
     """Cells as UTF-8; an integer is written alike in every column type."""
     if column.dtype.is_float():
         is_integer = (column == column.round()) & (column.abs() < 2**53)
@@ -81,6 +81,6 @@ def _read_texts(column: pl.Series) -> NDArray[np.bytes_]:
         )
     else:
         text = column.cast(pl.String)
-    cells = [value.encode() for value in text.fill_null("(missing)").to_list()]
-    width = max(map(len, cells), default=1) or 1
-    return np.array(cells, f"S{width}")
+    cells = np.empty(len(text), object)  # a fixed width would be that of the longest cell of all
+    cells[:] = [value.encode() for value in text.fill_null("(missing)").to_list()]
+    return cells

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from tacit.statistics.answer import Noise, NoisyFigure
 from tacit.statistics.block import Entries, QueryBlock, Result, Sums, build_entries, join_entries
 from tacit.statistics.cells import LONGEST_NAME, Batch
+from tacit.statistics.distinct import LaneCounts, count_distinct
 from tacit.statistics.names import CODE_BITS, LANES, decode_name, encode_name, hash_name
 
 _BUCKETS = 1 << 11
@@ -132,12 +133,12 @@ class FrequentBlock(QueryBlock):
 
     def answer(self, sums: Sequence[Sums], noise: Noise) -> Result:
         """One count for each value whose name could be read, or the number of values."""
-        found = self.find(sums, noise)
         least = _STANDS_OUT * noise.stddev * self.scale
         note = f"values of fewer than about {_round(least)} are not seen"
         if self.above:
-            figures: tuple[NoisyFigure, ...] = (self._count_distinct(found, noise),)
+            figures: tuple[NoisyFigure, ...] = (self._count_distinct(sums, noise),)
         else:
+            found = self.find(sums, noise)
             figures = tuple(
                 self._build_figure(one, one.name, noise) for one in found if one.name is not None
             )
@@ -151,25 +152,30 @@ class FrequentBlock(QueryBlock):
         value = one.total * self.scale
         return NoisyFigure(label=label, value=value, low=value - half, high=value + half)
 
-    def _count_distinct(self, found: Sequence[Found], noise: Noise) -> NoisyFigure:
-        """The number of values above the threshold; the interval holds those of all counts within
-        their own intervals, at the confidence of all together.
-        """
-        each = 1 - (1 - noise.confidence) / max(1, len(found))
-        wide = Noise(stddev=noise.stddev, confidence=each)
-        figures = [self._build_figure(one, "", wide) for one in found]
-        value, low, high = (
-            sum((getattr(figure, end) or 0.0) > self.above for figure in figures)
-            for end in ("value", "low", "high")
+    def _count_distinct(self, sums: Sequence[Sums], noise: Noise) -> NoisyFigure:
+        """The number of values above the threshold."""
+        slots, part = self.find_slots(sums[0], noise), self.scale / _COUNTED
+        slotted = sums[1][: len(slots) * _SLOT].reshape(-1, _SLOT)[:, :LANES]
+        rest = np.median(slotted, axis=1, keepdims=True) if len(slots) else slotted[:, :1]
+        stddev = noise.stddev * math.sqrt(1 + math.pi / 2 / (LANES - 1)) * part
+        rarer = np.sqrt(np.maximum(0.0, rest) * part)
+        counts = LaneCounts(
+            lanes=slotted * part,
+            lane_noise=noise.stddev * part,
+            own=(slotted - rest) * part,
+            own_noise=np.hypot(stddev, rarer),
+            chosen=sums[0][[*slots]] * self.scale,
+            others=np.delete(sums[0][:_BUCKETS], [*slots]) * self.scale,
+            bucket_noise=noise.stddev * self.scale,
         )
         label = f"distinct {self.source} above {self.above:g}"
-        return NoisyFigure(label=label, value=float(value), low=float(low), high=float(high))
+        return count_distinct(counts, self.above, noise.confidence, label)
 
 
 def _split_words(batch: Batch):  # type: ignore[no-untyped-def]
     """A function that lists the different words of each person's texts, in alphabetical order."""
 
-    def split(texts: NDArray[np.bytes_]) -> list[list[bytes]]:
+    def split(texts: NDArray[np.object_]) -> list[list[bytes]]:
         words: list[set[bytes]] = [set() for _ in range(batch.people)]
         for person, text in zip(batch.owner.tolist(), texts.tolist(), strict=True):
             found = _WORD.findall(text.decode(errors="replace").lower())

@@ -204,7 +204,8 @@ def bound_ratio(top: float, bottom: float, half: float) -> tuple[float, float]:
     if bottom <= 0 or a <= 0 or square < 0:
         return -1.0, 1.0
     root = math.sqrt(square)
-    return max(-1.0, (b - root) / a), min(1.0, (b + root) / a)
+    low, high = (min(1.0, max(-1.0, (b + end) / a)) for end in (-root, root))
+    return low, high
 
 
 def describe_range(ends: Range) -> str:

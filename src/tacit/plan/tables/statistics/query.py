@@ -27,6 +27,8 @@ TAIL = 0.01
 """The range of a column is from this quantile to 1 minus this quantile."""
 MOST_BINS, MOST_VALUES, MOST_STATED = 1000, 256, 1000
 _DEFAULT_BINS, _DEFAULT_VALUES = 20, 32
+_LEAST_WIDTH = 1e-100
+"""Numbers cannot be scaled to a range that is much narrower."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,4 +291,6 @@ def _over_range(
             raise words.refuse(
                 f"the upper end must be above the lower one, got {low:g} and {stated.high:g}"
             )
+        if stated.high / 2 - low / 2 < _LEAST_WIDTH:
+            raise words.refuse(f"the range must be wider than {_LEAST_WIDTH:g}")
     return Query(kind=kind, columns=(column,), ranges=(stated,))
