@@ -2,7 +2,7 @@
 shows.
 
 A value that stands out has a lane of its own in its bucket. How many share a lane is bounded by the
-chance that a public hash puts two values there. Buckets without a slot have at most as many values as
+probability that a public hash puts two values there. Buckets without a slot have at most as many values as
 their rows, with the noise, divided by the threshold.
 """
 
