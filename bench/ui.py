@@ -120,7 +120,7 @@ def _wait(origin: str) -> None:
 
 
 def write_long_record(folder: Path, entries: int, name: str = "long-1") -> Path:
-    """A running run with so many entries: released, round, spent, signed, again and again."""
+    """A running run with this number of entries: released, round, spent, signed, repeated."""
     rounds = entries // 4
     first = made_up.folder(folder, made_up.record(rounds=1, stop=1), name) / "record.jsonl"
     writer = Writer(folder / name / "one.jsonl")

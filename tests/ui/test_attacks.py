@@ -252,7 +252,7 @@ def test_streams_that_are_opened_at_once_are_bounded() -> None:
 
 
 def test_a_stream_ends_with_its_session() -> None:
-    """Whoever holds a stream open reads nothing after the owner has logged out."""
+    """A caller that holds a stream open reads nothing after the owner has logged out."""
     streams, is_open = EventStreams(), [True]
 
     async def receive() -> dict[str, str]:

@@ -159,7 +159,7 @@ def test_slow_requests_take_nobodys_place(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_link_is_shown_only_once_the_page_listens(capfd: pytest.CaptureFixture[str]) -> None:
-    """Whoever holds the port already is not sent the owner."""
+    """A process that holds the port already is not sent the owner."""
     from tacit.ui.serve import serve_pages
 
     taken = socket.create_server(("127.0.0.1", 0))

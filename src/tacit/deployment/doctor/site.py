@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from tacit.data.parts import names_several_files
 from tacit.data.read import is_file_source, list_files
 from tacit.deployment.doctor.finding import (
     Finding,
@@ -165,64 +164,33 @@ def _check_peers(settings: SiteSettings) -> Finding:
 
 
 def _check_rows(folder: Path, settings: SiteSettings) -> Finding:
-    named = find_source(folder, settings)
-    if is_file_source(named) and names_several_files(named):
-        return _check_parts(named)
-    source = Path(named)
-    if not source.exists():
-        if source.suffix or source.is_absolute():
-            return Finding(
-                subject="rows",
-                state="problem",
-                detail=f"{source} does not exist",
-                remedy="set `data` in site.toml",
-            )
+    source = find_source(folder, settings)
+    if not is_file_source(source) and not Path(source).suffix and not Path(source).is_absolute():
         return Finding(subject="rows", state="ok", detail=f"the data set {settings.data!r}")
-    if not os.access(source, os.R_OK):
-        return Finding(
-            subject="rows",
-            state="problem",
-            detail=f"{source} cannot be read",
-            remedy=f"chmod u+r {source}",
-        )
-    if source.is_file() and os.name == "posix" and source.stat().st_mode & 0o007:
-        return Finding(
-            subject="rows",
-            state="warning",
-            detail=f"every user of this machine may read {source}",
-            remedy=f"chmod o= {source}",
-        )
-    return Finding(subject="rows", state="ok", detail=f"{source} can be read")
-
-
-def _check_parts(source: str) -> Finding:
-    """Check rows in several files."""
     try:
         files = list_files(source, "data")
     except DataError as error:
-        return Finding(
-            subject="rows",
-            state="problem",
-            detail=str(error),
-            remedy="set `data` in site.toml",
-        )
+        return _rows_problem(str(error), "set `data` in site.toml")
+    missing = [file for file in files if not file.exists()]
+    if missing:
+        return _rows_problem(f"{missing[0]} does not exist", "set `data` in site.toml")
     closed = [file for file in files if not os.access(file, os.R_OK)]
     if closed:
-        return Finding(
-            subject="rows",
-            state="problem",
-            detail=f"{closed[0]} cannot be read",
-            remedy=f"chmod u+r {closed[0]}",
-        )
-    public = [file for file in files if os.name == "posix" and file.stat().st_mode & 0o007]
-    if public:
+        return _rows_problem(f"{closed[0]} cannot be read", f"chmod u+r {closed[0]}")
+    public = [file for file in files if file.is_file() and file.stat().st_mode & 0o007]
+    if public and os.name == "posix":
         return Finding(
             subject="rows",
             state="warning",
             detail=f"every user of this machine may read {public[0]}",
-            remedy=f"chmod -R o= {public[0].parent}",
+            remedy=f"chmod o= {public[0]}",
         )
-    return Finding(subject="rows", state="ok", detail=f"{len(files):,} files can be read")
+    detail = f"{files[0]} can be read" if len(files) == 1 else f"{len(files):,} files can be read"
+    return Finding(subject="rows", state="ok", detail=detail)
+
+
+def _rows_problem(detail: str, remedy: str) -> Finding:
+    return Finding(subject="rows", state="problem", detail=detail, remedy=remedy)
 
 
 def _check_ledger(folder: Path) -> Iterator[Finding]:

@@ -47,7 +47,7 @@ def derive_asked(
         policy=prices,
         allow_code=allow_code,
     )
-    # Sites run the plan itself and nothing beside it; how a simulation divides rows says nothing
+    # Sites run the plan itself and nothing else; how a simulation divides rows says nothing
     # about the cohort.
     cohort = plan.server.cohort_size or (built.terms.clients if built else None)
     return replace(asked, baselines=(), cohort=cohort, simulation_noise=simulated_noise)
