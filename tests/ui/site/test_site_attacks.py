@@ -422,3 +422,24 @@ def test_a_policy_that_no_longer_asks_is_named_as_a_giveaway(site: MadeUpSite) -
     gives = html.unescape(page).partition("gives away")[2].partition("</ul>")[0]
     assert "you are not asked" in gives
     assert "measures" in gives
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"bound":[],"body":"","first":"","changes":[]}',
+        b'{"bound":{"run":"job-9"},"body":"","first":5,"changes":7}',
+        b"[" * 100_000,
+        b"\xff\x00",
+        b"[]",
+    ],
+    ids=range(5),
+)
+def test_a_damaged_request_hides_no_other(site: MadeUpSite, content: bytes) -> None:
+    site.offer(RUN)
+    (site.folder / "requests" / "job-9.json").write_bytes(content)
+    client = connect(site)
+    for path in PAGES:
+        assert client.get(path).status_code == 200, path
+    assert client.get("/runs/job-9").status_code == 404
+    assert RUN in client.get("/").text

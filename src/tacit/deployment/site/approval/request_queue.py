@@ -125,13 +125,13 @@ class RequestQueue:
         try:
             facts: dict[str, Any] = json.loads(path.read_bytes())
             found = ApprovalRequest(
-                bound=facts["bound"],
+                bound=dict(facts["bound"]),
                 body=base64.b64decode(facts["body"], validate=True),
-                first=facts["first"],
+                first=str(facts["first"]),
                 last=path.stat().st_mtime,
-                changes=tuple(facts["changes"]),
+                changes=tuple(map(str, facts["changes"])),
             )
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         return found if found.bound.get("run") == run else None
 
