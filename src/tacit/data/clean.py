@@ -44,9 +44,11 @@ def clean(
     columns: Columns,
     needs_client: bool,
     decimal: DecimalSetting,
+    *,
+    refuses: bool = True,
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str], Habits]:
     """Clean train and test rows; also return a phrase for each kind of repair, and the number
-    formats used.
+    formats used. With `refuses`, a numeric column without numbers is an error.
     """
     half = find_free_name("train", train.columns)
     both = pl.concat(
@@ -66,7 +68,7 @@ def clean(
         both = both.with_columns(to_text(both[name]).fill_null(MISSING))
     habits = detect_number_formats(both, columns, decimal)
     for name in columns.numeric:
-        series, more = _to_numbers(both[name], habits.formats[name])
+        series, more = _to_numbers(both[name], habits.formats[name], refuses)
         both, repairs = both.with_columns(series), repairs + more
     if columns.image:
         both = both.with_columns(decode_images(both[columns.image]))
@@ -204,7 +206,9 @@ def _strip_cells(series: pl.Series) -> pl.Series:
     return to_text(series).str.strip_chars()
 
 
-def _to_numbers(series: pl.Series, written: NumberFormat) -> tuple[pl.Series, list[str]]:
+def _to_numbers(
+    series: pl.Series, written: NumberFormat, refuses: bool
+) -> tuple[pl.Series, list[str]]:
     """Convert a column to finite numbers, null where there is none; also return notes for the
     owner.
     """
@@ -219,7 +223,7 @@ def _to_numbers(series: pl.Series, written: NumberFormat) -> tuple[pl.Series, li
     if numbers.dtype.is_float():
         numbers = numbers.set(~numbers.is_finite(), None)
     missing, other = numbers.null_count(), len(drop_blanks(series.filter(numbers.is_null())))
-    if missing == len(numbers) or 2 * other > len(numbers) - missing + other:
+    if refuses and (missing == len(numbers) or 2 * other > len(numbers) - missing + other):
         raise MisfitError(
             f"data.columns.numeric: {series.name!r} has no number in {missing:,} of"
             f" {len(numbers):,} cells; put it under data.columns.categorical or text, or leave it"

@@ -99,8 +99,10 @@ def load(
             f"{how}; the model is evaluated on a share {data.validation:g} of the train rows; the"
             " test rows are not used"
         )
+    # A site that refuses a query would say something about the rows; noise covers what it answers.
+    refuses = learns or site is None
     train, test, repairs, habits = clean(
-        train, test, columns, data.partition == "client", reader.decimal
+        train, test, columns, data.partition == "client", reader.decimal, refuses=refuses
     )
     train, test, cut = _limit_rows(train, test, data, draws)
     _check_classes(train, columns, data, least_classes)
