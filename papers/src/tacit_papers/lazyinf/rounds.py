@@ -43,7 +43,7 @@ def detect_in_every_round(scale: Scale) -> PaperTable:
                 for column, metric in _COLUMNS.items()
             ]  # fmt: skip
     note = (
-        "Three tenths of the clients are corrupted, and everybody trains for ten local epochs per"
+        "Three tenths of the clients are corrupted, and everybody trains for many local epochs per"
         " round. MNIST: pixels and one hidden layer of 32; CIFAR-10: 128 directions of frozen"
         " features and the same network. Clients vote in every fifth round, and other rounds keep"
         " the decision. Votes are summed by secure aggregation; their epsilon is per tester and run"
