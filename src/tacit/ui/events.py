@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -12,6 +11,8 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
+
+from tacit.ui.json_text import encode_json
 
 MAX_STREAMS = 48
 MAX_PER_SESSION = 12
@@ -99,5 +100,5 @@ def _measure(read: Callable[[], Change | None]) -> tuple[str, float]:
     """Call a reader: its change as an event, empty if there is none, and the CPU time in seconds."""
     before = time.thread_time()
     change = read()
-    text = "" if change is None else f"data: {json.dumps(change)}\n\n"
+    text = "" if change is None else f"data: {encode_json(change)}\n\n"
     return text, time.thread_time() - before

@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse
 
 import tacit.report.pages
 from tacit.report import phrasing
+from tacit.ui.json_text import encode_json
 
 _OWN = Path(__file__).parent / "pages"
 _SHARED = Path(tacit.report.pages.__file__).parent
@@ -29,6 +30,7 @@ def load_templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
+    environment.policies["json.dumps_function"] = encode_json
     environment.filters["size"] = phrasing.format_size
     environment.filters["duration"] = phrasing.format_duration
     environment.filters["moment"] = _format_moment
