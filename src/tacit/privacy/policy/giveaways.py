@@ -26,11 +26,9 @@ def find_giveaways(policy: Policy) -> dict[str, str]:
     out.
     """
     found = {f"allow.{key}": words for key, words in _ALLOW.items() if getattr(policy.allow, key)}
-    exact = [
-        one
-        for one in policy.allow.disclosures
-        if one in ("rows", "exact_ranges", "words", "measures")
-    ]
+    sends_counts = policy.measures.counts == "exact"
+    revealing = ("rows", "exact_ranges", "words", *(("measures",) if sends_counts else ()))
+    exact = [one for one in policy.allow.disclosures if one in revealing]
     if exact:
         found["allow.disclosures"] = f"sent exactly, without noise: {', '.join(exact)}"
     if ANY in policy.allow.schemas:
