@@ -464,8 +464,8 @@ def test_counts_over_all_clients_are_the_stated_exception(worlds: Path, tmp_path
             assert trained <= set(others)
 
 
-def _with_medians(series: pl.Series, written: Any) -> Any:
-    numbers, *rest = _AS_NUMBER(series, written)
+def _with_medians(series: pl.Series, written: Any, *more: Any) -> Any:
+    numbers, *rest = _AS_NUMBER(series, written, *more)
     return numbers.fill_null(numbers.median()), *rest
 
 

@@ -194,6 +194,7 @@ CONSUMERS: dict[str, Callable[[], object]] = {
         share_with("server_steps"), plan.Local(), 1, 1
     ),
     "Features.text": lambda: _encode_text(FRAME, COLUMNS, features_with("text"), None, None),  # type: ignore[arg-type]
+    "Features.fit": lambda: features_with("fit").is_bought,
     "Features.counts": lambda: hashed_text.weigh_entries(
         np.zeros(1, np.int32), np.ones(1, np.float32), features_with("counts"), None
     ),

@@ -44,7 +44,7 @@ def refuse_undeployable(plan: Plan, simulated_noise: bool) -> None:
             "data.columns.label: needs the column to predict, since sites read files of their own;"
             " got nothing"
         )
-    if plan.features.fit == "private":
+    if plan.features.is_bought:
         found.append(
             "features.fit = 'private': sites are asked in two runs, one for features and one for"
             " training; `tacit deploy run` starts both"

@@ -137,7 +137,7 @@ class Job:
 
     def run(self) -> Path:
         """Run the remaining part of every arm."""
-        bought = [FEATURES] if self.plan.features.fit == "private" else []
+        bought = [FEATURES] if self.plan.features.is_bought else []
         found = recover(self.place, self.plan, [*bought, *self.arms])
         last = found.last
         if found.is_abandoned:
@@ -171,7 +171,7 @@ class Job:
 
     def _prepare_purchase(self) -> None:
         """Prepare the arm that buys features, if the plan has it; it runs before all others."""
-        if self.plan.features.fit == "clear" or isinstance(self.input_rows, Numbers):
+        if not self.plan.features.is_bought or isinstance(self.input_rows, Numbers):
             return
         from tacit.simulation.bought_features import prepare_purchase
 
@@ -192,7 +192,7 @@ class Job:
         answers = find_answers(list(run_folder.entries(self.place)))
         columns = self.purchase.table.columns
         for name, plan in self.arms.items():
-            if plan.features.fit == "private" and name != FEATURES:
+            if plan.features.is_bought and name != FEATURES:
                 self.arms[name] = fill_in_features(plan, columns, answers)
         self.filled = self.arms[RUN]
         return replace(setting, data=self._prepare(self.filled))

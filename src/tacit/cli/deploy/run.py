@@ -276,7 +276,7 @@ def _start(
     from tacit.deployment.server import job
     from tacit.errors import TacitError, UndecidedError
 
-    if plan.features.fit == "private":
+    if plan.features.is_bought:
         plan = _buy_features(connection, plan, runs, settings, observer)
     begun = job.prepare(plan, runs, **settings)
     try:

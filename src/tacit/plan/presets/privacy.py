@@ -140,7 +140,7 @@ def problems(plan: Plan) -> list[str]:
         return [_refuse_unfilled(asked)]  # the tables were made in Python
     unit, kept = getattr(codec, "unit", ""), float(getattr(codec, "epsilon", math.inf))
     stated = asked.epsilon
-    if plan.features.fit == "private" and asked.delta is not None:
+    if plan.features.is_bought and asked.delta is not None:
         stated = split_loss(asked.epsilon, asked.delta, plan.features.fit_share)[1]["epsilon"]
     if asked.preset == "private" and (unit, kept, getattr(codec, "delta", None)) != (
         "run",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, assert_never
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BeforeValidator
@@ -189,6 +189,17 @@ class Features:
                 return self.text
 
     @property
+    def is_bought(self) -> bool:
+        """Whether ranges, categories and classes are bought from the run's epsilon."""
+        match self.fit:
+            case "clear":
+                return False
+            case "private":
+                return True
+            case _:
+                assert_never(self.fit)
+
+    @property
     def has_encoder(self) -> bool:
         """Whether a frozen encoder reads the text."""
         return self.text.startswith("encoder")
@@ -364,7 +375,7 @@ def _fit(plan: Plan) -> list[str]:
         for key in ("classes", "categories")
         if getattr(features, key) and plan.schema is not None
     ]
-    if features.fit == "clear":
+    if not features.is_bought:
         return found
     unfit = {
         "privacy.preset = 'private'": plan.privacy is None or plan.privacy.preset != "private",
